@@ -3,8 +3,8 @@
     python benchmarks/generators.py [--repeats 100] [--designs "equal 8-D"] [--into FOLDER]
 
 Each repeat draws a real set and four generated ones, judges them by ten metrics with and without GICDM, and looks at
-the verdicts on six pairs and at the intervals of four ranks. True ranks of unequal generators are those of the
-mean values over all repeats. A repeat takes 2 to 10 s on one core; the run can be killed and goes on where it stopped.
+the verdicts on six pairs and the intervals of four ranks. True ranks of unequal generators are those of the mean values
+over all repeats. A repeat takes 2 to 10 s on one core; the run can be killed and goes on where it stopped.
 """
 
 from __future__ import annotations

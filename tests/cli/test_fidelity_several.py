@@ -68,8 +68,13 @@ def test_ranks_pairs_figure_and_page(run: Run, files: list[str]) -> None:
 def test_judgements(run: Run, files: list[str]) -> None:
     Path("h.csv").write_text("System,fooled\nA,.4\nB,.5\nC,.1\nD,.3\n")
     words = [*files, *FEW, "--system", "A,B,C", "--human", "h.csv"]
-    code, said, _ = run(*words, "--correlations", "c.json", "--html", "p.html")
+    code, said, _ = run(*words, "--correlations", "c.json", "--html", "p.html", "--figure", "f.svg")
     assert code == 0
+    drawn = Path("f.svg").read_text()
+    assert "judgement" in drawn
+    assert "without GICDM: r = " in drawn
+    assert run(*words, "--metrics", "density", "--figure", "g.svg")[0] == 0
+    assert "coverage" not in Path("g.svg").read_text()
     assert "note: 1 judged system not measured: D" in said
     assert "note: 3 systems: intervals and p-values need at least 5" in said
     found = {item["metric"]: item for item in json.loads(Path("c.json").read_text())}
@@ -114,6 +119,14 @@ def test_names_that_clash_become_paths_and_one_set_has_no_ranks(run: Run, files:
     np.save("wide.npy", RNG.normal(size=(70, 6)))
     code, _, error = run(*files, "wide.npy", *FEW)
     assert "5 dimensions and generated ones 6" in error
+
+
+def test_a_set_too_small_to_be_tested_does_not_lead(run: Run, files: list[str]) -> None:
+    np.save("tiny.npy", np.load("real.npy")[:3])  # three real points: precision 1, and nothing to test it by
+    code, said, _ = run(*files, "tiny.npy", "--metrics", "precision", "--correct", "none", "--threads", "1")
+    assert code == 0
+    assert "tiny.npy could not be tested" in said
+    assert not any("tiny" in line.partition(" lead")[0] for line in said.splitlines() if " lead" in line)
 
 
 # --- checks on real embeddings ----------------------------------------------------------------------------------------

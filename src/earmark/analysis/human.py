@@ -150,10 +150,11 @@ def _relation(
     if len(x) < FEWEST:
         return HumanRelation(*setting, systems, Correlation(r), Correlation(rho))
     low, high, p_value, _, _ = rho_interval(x, y, np.arange(len(x)))
-    ends = pearson_interval(r, len(x)) if abs(r) < 1.0 - _ON_A_LINE else (None, None)
-    return HumanRelation(
-        *setting, systems, Correlation(r, *ends, exchanged_p(x, y)), Correlation(rho, low, high, p_value)
-    )
+    pearson = Correlation(r, p_value=exchanged_p(x, y))
+    if abs(r) < 1.0 - _ON_A_LINE:
+        ends = pearson_interval(r, len(x))
+        pearson = pearson._replace(low=ends[0], high=ends[1])
+    return HumanRelation(*setting, systems, pearson, Correlation(rho, low, high, p_value))
 
 
 def pearson_interval(r: float, n: int) -> tuple[float, float]:

@@ -51,8 +51,8 @@ def run_several(args: argparse.Namespace, read: Read, choices: dict[str, Any]) -
         "ranks": lambda path: report.write_ranks(ranked, path),
         "pairs": lambda path: ranked.pairs.write(path),
         "correlations": lambda path: write_correlations(_given(human), path),
-        "figure": lambda path: _draw(ranked, path),
-        "html": lambda path: report.write_page(ranked, title, path, human),
+        "figure": lambda path: _draw(ranked, path, judgements, human),
+        "html": lambda path: report.write_page(ranked, title, path, human, judgements),
     }
     written = options.write_files(args, writers)
     return 0 if written and any(row.status == "ok" for row in ranked.scores) else 1
@@ -111,8 +111,16 @@ def _given(human: HumanAgreement | None) -> HumanAgreement:
     return human
 
 
-def _draw(ranked: RankedGenerators, path: str) -> None:
+def _draw(
+    ranked: RankedGenerators, path: str, judgements: dict[str, float] | None, human: HumanAgreement | None
+) -> None:
+    """The plane; with judgements also the leading metric against them."""
     from earmark.report.figures import save
     from earmark.report.figures.fidelity import plane
+    from earmark.report.figures.judgements import against_judgements
 
-    save(plane(ranked.scores), path)
+    if human is None or judgements is None:
+        save(plane(ranked.scores), path)
+        return
+    distance = next(iter(dict.fromkeys(row.distance for row in ranked.scores)))
+    save(against_judgements(ranked.scores, judgements, human, distance, plane=True), path)

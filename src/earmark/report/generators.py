@@ -8,7 +8,7 @@ judgements                              how far each metric goes with what peopl
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from earmark._version import __version__
 from earmark.analysis.human import HumanAgreement
@@ -20,6 +20,8 @@ from earmark.places import locate
 from earmark.report import judgements
 from earmark.report.fidelity import QUESTIONS, TITLES, cell_text
 from earmark.report.figures import fidelity as figures
+from earmark.report.figures.judgements import CAPTION as JUDGED_CAPTION
+from earmark.report.figures.judgements import against_judgements, leading_metric
 from earmark.report.figures.style import as_svg
 from earmark.report.html import _shell as shell
 from earmark.report.judgements import write_records
@@ -130,10 +132,15 @@ def told_apart(ranked: RankedGenerators, metric: str, correction: str, distance:
     tested = [row for row in rows if row.p_value is not None]
     if len(lines) < 2 or not tested:
         return f"{_title(metric, correction)}: no pair was tested, so the order may be chance."
-    best = [line.system for line in lines if line.rank == 1]
-    like = [line.system for line in lines if line.may_lead and line.rank > 1 and line.low]
-    open_ = [line.system for line in lines if line.rank > 1 and not line.low]
-    behind = [line.system for line in lines if not line.may_lead]
+    # A set that was not tested, such as one of three samples, may have the best value and yet not lead.
+    known = [line for line in lines if line.low]
+    if not known:
+        return f"{_title(metric, correction)}: no rank was tested, so the order may be chance."
+    first = min(line.rank for line in known)
+    best = [line.system for line in known if line.rank == first]
+    like = [line.system for line in known if line.may_lead and line.rank > first]
+    open_ = [line.system for line in lines if not line.low]
+    behind = [line.system for line in known if not line.may_lead]
     parts = [f"{_named(best)} {'leads' if len(best) == 1 else 'lead'} by {_title(metric, correction)}"]
     if copying := [name for name in best if (distance, "none", "all", "copy") in ranked.fidelities[name].per_sample]:
         parts.append(f"but {_named(copying)} {'plays' if len(copying) == 1 else 'play'} real points back")
@@ -228,15 +235,16 @@ def write_ranks(ranked: RankedGenerators, path: str | os.PathLike[str]) -> None:
 
 
 def write_page(
-    ranked: RankedGenerators, title: str, path: str | os.PathLike[str], human: HumanAgreement | None = None
-) -> None:
+    ranked: RankedGenerators, title: str, path: str | os.PathLike[str], human: HumanAgreement | None = None,
+    judged: Mapping[str, float] | None = None,
+) -> None:  # fmt: skip
     """One HTML file that needs nothing else: who leads, the plane, every metric, judgements, remarks."""
     parts: list[Html] = []
     for distance in dict.fromkeys(row.distance for row in ranked.scores):
         parts.append(section(f"ranks-{distance}", f"Ranks under {distance}", *_page_ranks(ranked, distance)))
         parts.append(section(f"scores-{distance}", "Every metric", *_page_scores(ranked, distance)))
     if human is not None:
-        parts.append(section("judgements", "Agreement with the judgements", *judgements.to_html(human)))
+        parts.append(section("judgements", "Agreement with the judgements", *_page_judgements(ranked, human, judged)))
     notes = [*ranked.scores.notes, *_reasons(ranked)]
     parts += [section("notes", "Notes", bullets(notes))] if notes else []
     parts.append(section("reading", "How to read it", _explained()))
@@ -272,6 +280,17 @@ def _page_scores(ranked: RankedGenerators, distance: str) -> list[Html]:
             caption = f"{question} Values {title}, with the ranks that a set may have"
             made.append(table(["metric", *ranked.systems], body, caption=caption, sortable=False))
     return made
+
+
+def _page_judgements(ranked: RankedGenerators, human: HumanAgreement, judged: Mapping[str, float] | None) -> list[Html]:
+    distance = human.relations[0].distance
+    if not judged or not any(item.pearson for item in human.relations if item.distance == distance):
+        return judgements.to_html(human)
+    picture = as_svg(
+        against_judgements(ranked.scores, judged, human, distance), "judgements", "A metric against the judgements"
+    )
+    caption = JUDGED_CAPTION.format(metric=leading_metric(human, distance))
+    return [drawing(picture, caption), *judgements.to_html(human)]
 
 
 def _explained() -> Html:

@@ -82,7 +82,7 @@ def plane(scores: Scores, distance: str | None = None, pair: str | None = None) 
         figure = new_figure(5.2, 4.4 + 0.18 * (len(systems) // 2))
         axes = figure.add_subplot()
         if len(systems) > 1:
-            _draw_sets(axes, scores, distance, pair)
+            draw_sets(axes, scores, distance, pair)
         else:
             _draw_plane(axes, scores, distance)
     return figure
@@ -166,7 +166,8 @@ def _draw_plane(axes: Any, scores: Scores, distance: str) -> None:
     _plane_legend(axes, {name for by_correction in found.values() for name in by_correction}, 4)
 
 
-def _draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None) -> None:
+def draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None = None) -> None:
+    """Every set as a point of the plane of one pair of metrics."""
     pair = _pair(scores, distance, pair)
     up, right = PAIRS[pair]
     found = {
@@ -220,7 +221,8 @@ def draw_on_plane(
     for correction, (x, y) in spots.items():
         up, right = by_correction[correction]
         _bars(axes, up, right, x, y, colour)
-        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
+        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", clip_on=False,
+                  zorder=3 if correction == "none" else 4,  # what is to be trusted lies on top
                   markerfacecolor=PAPER if correction == "none" else colour, markeredgewidth=1.4)  # fmt: skip
         if up.value is not None and up.value > TOP:
             beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}
