@@ -198,6 +198,7 @@ SPELLINGS = [
     "clipped_coverage",
     "clipped_density_literal",
     "clipped_coverage_literal",
+    "clipped_density_unclipped_radii",
     "frechet_distance",
     "kernel_distance",
     "accuracy",
