@@ -96,6 +96,21 @@ def test_what_a_draw_says_of_itself(text: str, said: str) -> None:
             told({"A": draw, "B": draw})
 
 
+@pytest.mark.parametrize(
+    ("labels", "text", "said"),
+    [
+        ("eeddccbbaa", "3x2", "the first 3 in the alphabet of 5 classes of one size"),
+        ("eeddccbba", "3x2", "the first 3 in the alphabet of the 4 most frequent classes, all of one size"),
+        ("dddccbbaa", "3x2", "the 3 most frequent classes, 2 of them the first in the alphabet of 3 of one size"),
+        ("ddccbba", "3x2", "the 3 most frequent classes"),
+        ("eeddccbbaa", "3x2:random", "3 classes drawn at random"),
+    ],
+)  # fmt: skip
+def test_where_classes_of_one_size_are_left_out_the_alphabet_is_named(labels: str, text: str, said: str) -> None:
+    draw = draw_sample([*labels], None, parse_sample(text))
+    assert f", 2 of each of {said} (sample {text}," in draw.text
+
+
 def test_one_class_is_all_there_is() -> None:
     assert (
         draw_sample(["a"] * 5, None, parse_sample("5x3")).text
@@ -121,7 +136,7 @@ def test_an_evaluation_of_a_sample_is_that_of_its_rows() -> None:
         )  # fmt: skip
         assert (row.subset, row.ablation, row.single) == ("ES1~2x3", "sample2x3", True)
         if row.status == "ok":
-            assert "6 of 15 clips, 3 of each of the 2 most frequent classes (sample 2x3, seed 1)" in row.reason
+            assert "6 of 15 clips, 3 of each of the 2 most frequent classes, 1 of them the first " in row.reason
         assert row.inputs != other.inputs
     points = found.per_point["cosine", "none", "all", "P@1"]
     assert np.flatnonzero(np.isfinite(points)).tolist() == rows

@@ -155,3 +155,12 @@ def test_harmonic_means_and_subsets_that_are_skipped() -> None:
     assert (refused.status, refused.value) == ("not_applicable", None)
     assert skipped.value == pytest.approx(0.65)
     assert skipped.reason == "2 of 3 subsets; missing: c (failed)"
+
+
+def test_intervals_that_reach_an_end_of_the_range_still_have_a_width() -> None:
+    touching = Around(0.95, 0.90, 1.0, 100)
+    near = touching._replace(high=1.0 - 1e-9, low=0.90 - 1e-8)
+    assert combine([touching] * 2, (0.0, 1.0)) == pytest.approx(combine([near] * 2, (0.0, 1.0)), rel=1e-4)
+    whole = Around(1.0, 0.0, 1.0, 9)  # neither arm says how the error shrinks
+    assert combine([whole, touching], (0.0, 1.0))[0] > 0.4
+    assert combine([Around(0.4, 0.4, 0.4, 9)] * 2, (0.0, 1.0)) == (0.0, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from earmark.analysis.human import gain_interval, human_agreement, pearson_interval
+from earmark.analysis.human import exchanged_p, gain_interval, human_agreement, pearson_interval
 from earmark.errors import InputError
 from earmark.scores import Row, Scores
 
@@ -37,7 +37,9 @@ def test_correlations_are_those_of_scipy_with_all_turned_to_more_is_better() -> 
         assert relation.spearman is not None
         expected = stats.pearsonr(values, judged)
         ends = expected.confidence_interval(0.95)
-        assert relation.pearson[:4] == pytest.approx((expected.statistic, *ends, expected.pvalue), abs=1e-9)
+        assert relation.pearson[:3] == pytest.approx((expected.statistic, *ends), abs=1e-9)
+        # Exchanged judgements stand in for the normal theory of scipy's p-value: of nine systems the two are near.
+        assert relation.pearson.p_value == pytest.approx(expected.pvalue, abs=0.02)
         assert relation.spearman.value == pytest.approx(stats.spearmanr(values, judged).statistic)
     turned = human_agreement(table(precision=near), HUMAN, higher_is_better=False).relations[0]
     assert turned.pearson is not None
@@ -103,3 +105,20 @@ def test_systems_must_have_the_same_names() -> None:
     doubled = Scores(rows=(*table(precision=RNG.random(9)), *table(precision=RNG.random(9))))
     with pytest.raises(InputError, match="two values of precision"):
         human_agreement(doubled, HUMAN)
+
+
+def test_two_clumps_of_generators_give_no_certainty() -> None:
+    """Five generators in two clumps lie on a line: no interval, and a p-value that exchanges can reach."""
+    judged = dict(zip(NAMES, [0.9, 0.9, 0.9, 0.1, 0.1], strict=False))
+    values = [0.8, 0.8, 0.8, 0.2, 0.2]
+    relation = human_agreement(table(precision=values), judged).relations[0]
+    assert relation.pearson is not None
+    assert relation.pearson.value == pytest.approx(1.0)
+    assert (relation.pearson.low, relation.pearson.high) == (None, None)
+    assert relation.pearson.p_value == pytest.approx(2 * 6 / 120)  # 12 of 120 orders keep the clumps, by hand
+
+
+def test_exchanges_reject_equal_systems_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(3)
+    small = [exchanged_p(rng.exponential(size=6), rng.exponential(size=6)) <= 0.05 for _ in range(300)]
+    assert np.mean(small) <= 0.085

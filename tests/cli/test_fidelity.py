@@ -12,6 +12,7 @@ import soundfile
 
 import earmark
 from earmark.cli import main
+from earmark.generated import audio_distance
 from earmark.scores import COLUMNS, load_scores
 
 
@@ -151,9 +152,9 @@ def test_nothing_measured_is_exit_code_1_and_the_reasons(capsys: pytest.CaptureF
 def test_a_file_that_cannot_be_written_does_not_cost_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     files = "--per-sample samples.csv --per-real reals.csv --figure all.png --html page.html"
-    assert main(f"fidelity real.npy generated.npz --metrics kernel_distance {files}".split()) == 1
+    assert main(f"fidelity real.npy generated.npz --metrics fad_inf {files}".split()) == 1
     captured = capsys.readouterr()
-    assert "kernel_distance" in captured.out
+    assert "fad_inf" in captured.out
     for name in ("samples.csv", "all.png"):
         assert f"not written: {name}: No score of single samples was measured" in captured.err
         assert not Path(name).exists()
@@ -172,3 +173,54 @@ def test_help_teaches_and_sanity_is_a_command_of_its_own(capsys: pytest.CaptureF
     assert "earmark fidelity sanity" in said
     assert main(["fidelity", "sanity", "--help"]) == 0
     assert "usage: earmark fidelity sanity" in capsys.readouterr().out
+
+
+def test_recipes_are_listed_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("fidelity recipes".split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["recipe", "model"]
+    (own,) = [line for line in lines if line.startswith("earmark-mfcc ")]
+    assert own.split()[-1] == "yes"
+    assert max(map(len, lines)) <= 120
+    assert main("fidelity recipes google-vggish".split()) == 0
+    told = capsys.readouterr().out
+    assert "1 s every 0.5 s; what passes the end is dropped" in told
+    assert "here      weights" in told
+    assert main("fidelity recipes --json".split()) == 0
+    facts = {fact["name"]: fact for fact in json.loads(capsys.readouterr().out)}
+    assert facts["kadtk-panns-cnn14-32k"]["rate"] == 32000
+    assert main("fidelity recipes --quiet".split()) == 0
+    assert capsys.readouterr().out.split() == list(facts)
+    assert "There is no recipe 'fadtk'" in failure(capsys, "recipes", "fadtk")[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_recipe_measures_vectors_of_any_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    files = "--per-sample s.csv --per-real r.csv --figure f.png --html p.html --out scores.csv"
+    assert main(f"fidelity real.npy generated.npz --recipe kadtk-vggish {files}".split()) == 0
+    shown = capsys.readouterr().out
+    assert "kad " in shown
+    assert "samples that raise frechet_distance most: take00" in shown
+    assert "8 numbers in a vector, and kadtk-vggish has 128" in shown
+    found = load_scores("scores.csv")
+    assert {(row.protocol, row.metric) for row in found} == {
+        ("kadtk-vggish", "frechet_distance"), ("kadtk-vggish", "kad"),
+    }  # fmt: skip
+    direct = audio_distance("real.npy", "generated.npz", recipe="kadtk-vggish")
+    assert found.value("kad") == direct.value("kad")
+    with Path("s.csv").open() as file:
+        first = next(csv.DictReader(file))
+    assert first["id"] in {f"take00{row}.wav" for row in range(9)}
+    assert float(first["euclidean frechet_distance"]) > 0
+    assert all(Path(name).stat().st_size > 2000 for name in ("f.png", "p.html", "r.csv"))
+    assert main("fidelity real.npy generated.npz --metrics fad,fad_inf --figure g.svg --quiet".split()) == 0
+    assert "all clips" in Path("g.svg").read_text()
+    assert "–" not in capsys.readouterr().out  # no column of GICDM, which they do not have
+    for words, said in (
+        ("--pool max_time", "--pool is for metrics of neighbourhoods"),
+        ("--metrics density", "density is no distance of two distributions"),
+        ("--intervals bootstrap", "give jackknife or none"),
+        ("--bandwidth wide", "bandwidth must be real, generated or a number over 0"),
+    ):
+        assert said in failure(capsys, *f"real.npy generated.npz --recipe kadtk-vggish {words}".split())[1]

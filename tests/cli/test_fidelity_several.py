@@ -121,6 +121,14 @@ def test_names_that_clash_become_paths_and_one_set_has_no_ranks(run: Run, files:
     assert "5 dimensions and generated ones 6" in error
 
 
+def test_a_set_too_small_to_be_tested_does_not_lead(run: Run, files: list[str]) -> None:
+    np.save("tiny.npy", np.load("real.npy")[:3])  # three real points: precision 1, and nothing to test it by
+    code, said, _ = run(*files, "tiny.npy", "--metrics", "precision", "--correct", "none", "--threads", "1")
+    assert code == 0
+    assert "tiny.npy could not be tested" in said
+    assert not any("tiny" in line.partition(" lead")[0] for line in said.splitlines() if " lead" in line)
+
+
 # --- checks on real embeddings ----------------------------------------------------------------------------------------
 
 

@@ -52,7 +52,7 @@ def test_files_captions_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert all((into / f"dtw.{suffix}").read_bytes().startswith(start) for suffix, start in starts.items())
     lines = list(csv.DictReader((into / "dtw.csv").open()))
     assert [line["metric"] for line in lines] == ["P@1", "P@5", "GSR"]
-    assert main("figures published:vocsim-dtw --figure composition --into new/here --quiet".split()) == 0
+    assert main("figures published:vocsim --figure composition --into new/here --quiet".split()) == 0
     captions = (into / "captions.md").read_text()
     assert [line.split(".**")[0] for line in captions.splitlines() if line] == ["**dtw", "**composition"]
     assert "**dtw.** What re-ranking" in captions

@@ -224,13 +224,8 @@ def beats(folder: Path) -> Path:
     return folder / "BEATs.pt"
 
 
-def microsoft_clap(folder: Path) -> Path:
-    """The published names, made back from those of transformers."""
-    from earmark.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
-
-    sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
-    sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}
-    state = dict(MicrosoftClap(transformers.ClapAudioConfig(**sizes)).state_dict())
+def published_htsat(state: dict[str, Any], ours: str, theirs: str) -> dict[str, Any]:
+    """Tensors of HTSAT under its authors' names, made back from those of transformers behind a prefix."""
     back = {
         "batch_norm.": "bn0.",
         ".layernorm_before.": ".norm1.",
@@ -242,23 +237,79 @@ def microsoft_clap(folder: Path) -> Path:
     }
     found = {}
     for name, value in state.items():
-        if name.startswith("projection."):
-            found[PROJECTION + name.removeprefix("projection.")] = value
-            continue
-        if ".attention.self.key." in name or ".attention.self.value." in name:
+        if not name.startswith(ours) or ".attention.self.key." in name or ".attention.self.value." in name:
             continue
         if ".attention.self.query." in name:
             parts = [state[name.replace(".query.", f".{part}.")] for part in ("query", "key", "value")]
             name, value = name.replace(".attention.self.query.", ".attn.qkv."), torch.cat(parts)
-        short = name.removeprefix("htsat.")
+        short = name.removeprefix(ours)
         for new, old in back.items():
             short = short.replace(new, old)
-        found[BASE + short] = value.contiguous()
+        found[theirs + short] = value.contiguous()
+    return found
+
+
+def microsoft_clap(folder: Path) -> Path:
+    """The published names, made back from those of transformers."""
+    from earmark.networks.microsoft_clap import BASE, PROJECTION, MicrosoftClap
+
+    sizes: dict[str, Any] = {"patch_embeds_hidden_size": 8, "hidden_size": 64, "depths": [1, 1, 1, 1]}
+    sizes |= {"num_attention_heads": [1, 2, 2, 4], "projection_dim": 12}
+    state = dict(MicrosoftClap(transformers.ClapAudioConfig(**sizes)).state_dict())
+    found = published_htsat(state, "htsat.", BASE)
+    short = "projection."
+    found |= {PROJECTION + name.removeprefix(short): value for name, value in state.items() if name.startswith(short)}
     found["caption_encoder.base.wte.weight"] = torch.zeros(2, 2)
     folder.mkdir(parents=True)
     save_file(found, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(sizes))
     return folder
+
+
+def mert(folder: Path) -> Path:
+    """As on the hub: HuBERT's tensors under a config of another name, heard at 24 kHz."""
+    speech("Hubert", folder)
+    said = json.loads((folder / "config.json").read_text())
+    said |= {"model_type": "mert_model", "architectures": ["MERTModel"], "feature_extractor_cqt": False}
+    (folder / "config.json").write_text(json.dumps(said))
+    (folder / "preprocessor_config.json").write_text(json.dumps({"sampling_rate": 24000, "do_normalize": True}))
+    return folder
+
+
+VGGISH: dict[str, Any] = {"widths": [3, 4, 5, 5, 6, 7], "hidden": 20, "dimension": 12}
+CNN14: dict[str, Any] = {"widths": [2, 3, 4, 5, 6, 7], "dimension": 11}
+
+
+def vggish(folder: Path) -> Path:
+    """The port's names, as a pickle; a config beside it, for it is small."""
+    from earmark.networks.vggish import VGGish, VGGishShape
+
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(VGGISH))
+    shape = VGGishShape(**{**VGGISH, "widths": tuple(VGGISH["widths"])})
+    torch.save(_initialised(VGGish(shape)).state_dict(), folder / "vggish.pth")
+    return folder / "vggish.pth"
+
+
+def panns(folder: Path) -> Path:
+    """The authors' names, with the classifier and the filter bank that their files hold."""
+    from earmark.networks.panns import BANK, Cnn14, Cnn14Shape
+
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(CNN14))
+    network = _initialised(Cnn14(Cnn14Shape(widths=tuple(CNN14["widths"]), dimension=CNN14["dimension"], bins=257)))
+    for name, value in network.state_dict().items():
+        if name.endswith(("running_mean", "running_var")):  # a norm that does nothing would hide a mistake
+            value.uniform_(0.5, 1.5)
+        elif value.is_floating_point() and ("bn" in name or name == "fc1.bias"):  # all 0 would tell nothing apart
+            value.abs_().add_(0.5)
+    state = dict(network.state_dict())
+    bank = audio_utils.mel_filter_bank(257, 64, 50, 8000, 16000, norm="slaney", mel_scale="slaney")
+    state[BANK] = torch.from_numpy(bank).float()
+    del state["bank"]
+    state["fc_audioset.weight"] = torch.zeros(2, 11)
+    torch.save({"model": state}, folder / "Cnn14.pth")
+    return folder / "Cnn14.pth"
 
 
 FAMILIES: dict[str, Callable[[Path], Path]] = {
@@ -267,8 +318,11 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
     "wav2vec2": lambda folder: speech("Wav2Vec2", folder),
     "wavlm": lambda folder: speech("WavLM", folder, **LARGE),
     "hubert": lambda folder: speech("Hubert", folder),
+    "mert": mert,
     "clap": clap,
     "clap_microsoft": microsoft_clap,
+    "vggish": vggish,
+    "panns": panns,
     "ast": ast,
     "beats": beats,
     "eat": eat,
@@ -284,6 +338,8 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "beats": {"allow_pickle": True},
+    "vggish": {"allow_pickle": True},
+    "panns": {"allow_pickle": True},
     "whisperseg": {"columns": 200, "time_step": 0.01},
 }
 """What opening the tiny checkpoint needs beside its path."""

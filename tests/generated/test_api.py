@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +161,8 @@ def test_sets_too_small_for_balls_still_have_distances() -> None:
     )
     assert found.value("kernel_distance", correction="none") != 0
     assert "lost rank" in found.row("frechet_distance", correction="none").reason
-    assert "worst" not in to_text(found)
-    assert repr(found) == "Fidelity(30 rows)"
+    assert "samples that raise frechet_distance most: row " in to_text(found)
+    assert repr(found) == "Fidelity(30 rows, 3 samples, 4 real points)"
     assert found.row("precision_cover", correction="none").reason == (
         "k = 3 of the cover pair looks at 8 others (3k - 1), and there are 3 generated points: "
         "use --k precision_cover=1"
@@ -169,15 +170,24 @@ def test_sets_too_small_for_balls_still_have_distances() -> None:
     again = earmark.fidelity(REAL[:4], GENERATED[:3], metrics="precision_cover", k={"precision_cover": 1})
     assert again.row("precision_cover", correction="none").status == "ok"
     with pytest.raises(InputError, match="with a k that fits"):
-        found.leading()
+        earmark.fidelity(REAL[:4], GENERATED[:3], metrics="precision", bootstrap=0).leading()
 
 
-def test_lost_rank_is_said() -> None:
+def test_the_excess_of_few_points_is_told() -> None:
     rng = np.random.default_rng(1)
-    found = earmark.fidelity(rng.normal(size=(30, 40)), rng.normal(size=(35, 40)), metrics="frechet_distance")
-    assert "30 points in 40 dimensions" in found.row("frechet_distance", correction="none").reason
-    found = earmark.fidelity(rng.normal(size=(41, 40)), rng.normal(size=(50, 40)), metrics="frechet_distance")
-    assert found.row("frechet_distance", correction="none").reason == ""
+
+    def reason(real: int, generated: int, shift: float = 0.0) -> str:
+        sets = rng.normal(size=(real, 40)), rng.normal(size=(generated, 40)) + shift
+        found = earmark.fidelity(*sets, metrics="fad", correct="none", intervals="none").row("frechet_distance")
+        told = re.search(r"(at least|about) (\S+) \(", found.reason)
+        if told:  # the sets are alike: all of the value is excess
+            assert shift or 0.7 < float(told[2]) / found.value < 1.2
+        return found.reason
+
+    assert "30 points in 40 dimensions: the covariances have lost rank" in reason(30, 35)
+    assert "80 points in 40 dimensions" in reason(120, 80)
+    assert "from one distribution would be about" in reason(1000, 60)
+    assert reason(400, 400, shift=2.0) == ""
 
 
 def test_copies_and_flat_vectors_are_told() -> None:

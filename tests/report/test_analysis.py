@@ -215,5 +215,6 @@ def test_tables_that_cannot_be_made_say_why(study: Study, tmp_path: Path) -> Non
     path = tmp_path / "small.csv"
     path.write_text("model,a,b\nm,.1,.2\nn,.2,.4\no,.3,.3\n")
     small = analyze(path, random_orders=0, core=True)
+    assert "only with all of them" in analysis_text(small).replace("\n  ", " ")  # two datasets stand for themselves
     assert set(missing_tables(small)) == {"simba_table4", "simba_table5", "simba_table6"}
     assert list(paper_tables(small)) == ["simba_table1", "simba_table2", "simba_table3"]

@@ -48,8 +48,8 @@ def drawn(scores: Scores, *names: str, laid_out: bool = False, **wishes: Any) ->
 
 GIVEN = {
     "vocsim": "trends trend-correlations pooling pca composition scores correlations",
-    "vocsim-dtw": "trends trend-correlations dtw composition scores",
-    "vocsim-pooling": "trends pooling composition scores correlations",
+    "vocsim-dtw": "dtw scores",
+    "vocsim-pooling": "trends pooling composition scores",
     "codec-superb": "scores correlations rate",
     "gicdm-hubness": "hubness scores",
 }

@@ -70,6 +70,30 @@ def test_across_groups_counts_where_it_was_measured_and_one_level_is_enough() ->
     assert found.protocol == "across groups"
 
 
+def test_a_figure_is_of_one_protocol() -> None:
+    table = [row for name in "ABCD" for row in rows("a", name, 0.8)]
+    table += [row for name in "EFG" for row in rows("a", name, 0.5, protocol="across_groups")]
+    found = find_noise(Scores(tuple(table)))
+    assert (found.subsets, found.protocol) == (("A", "B", "C", "D"), "all pairs")
+    assert "Left out: 3 subsets measured under another protocol only." in noise_sentences(found)
+    tied = find_noise(Scores(tuple(row for row in table if not row.subset.startswith("D"))))
+    assert (tied.subsets, tied.protocol) == (("E", "F", "G"), "across groups")
+    both = [*rows("a", "A", 0.8), *rows("a", "A", 0.4, "GSR"), *rows("a", "A", 0.5, protocol="across_groups")]
+    found = find_noise(Scores(tuple(both)))
+    assert (found.metrics, found.protocol) == (("P@1", "GSR"), "all pairs")  # GSR has no other
+
+
+def test_nothing_is_left_of_a_metric_of_which_less_is_better() -> None:
+    table = Scores((*rows("a", "A", 0.2, "CS"), *rows("a", "A", 0.8)))
+    found = find_noise(table, ("P@1", "CS"))
+    assert found.metrics == ("P@1",)
+    assert "Not drawn: CS, of which less is better." in noise_sentences(found)
+    with pytest.raises(InputError, match=r"Less is better in CS.*--vary noise"):
+        find_noise(table, ("CS",))
+    unnamed = Scores((*rows("a", "A", 0.2, "CS"), *rows("a", "A", 0.8, "P@5")))
+    assert find_noise(unnamed).metrics == ("P@5",)
+
+
 def test_without_noise_it_says_what_to_run() -> None:
     with pytest.raises(InputError, match=r"--label-noise 0\.01,0\.05,0\.1,0\.2"):
         find_noise(Scores(tuple(row for row in rows("a", "A", 0.5) if not row.label_noise)))

@@ -396,3 +396,88 @@ def test_tables_that_hold_nothing_or_nonsense(tmp_path: Path) -> None:
     assert tabulate(tmp_path / "scores.csv", metrics="P@1").tables[0].records()[0]["P@1"] == pytest.approx(0.15)
     with pytest.raises(InputError, match=r"folder without scores\.csv"):
         tabulate(tmp_path.parent)
+
+
+# --- what must not be one number, or the best ---------------------------------------------------------------------
+
+
+def test_a_sample_and_its_subset_are_never_one_mean() -> None:
+    rows = Scores((score("a", "x", 0.9), score("a", "x~50x5", 0.2), score("a", "y", 0.7)))
+    (table,) = tabulate(rows)
+    (row,) = table.records()
+    assert (row["whole P@1"], row["sampled 50x5 P@1"]) == (pytest.approx(0.8), 0.2)
+    assert "in part on samples of the clips (sample 50x5)." in table.title
+    for options in ({"averages": "all"}, {"sets": ["mine=x,x~50x5"]}):
+        with pytest.raises(InputError, match=r'"x" and "x~50x5" share clips'):
+            tabulate(rows, **options)
+    with pytest.raises(InputError, match="share clips"):
+        aggregate(rows, "mean")
+    queries = Scores((score("a", "x", 0.9, reason="500 of 4000 clips drawn as queries (seed 0)"),))
+    assert "on samples of the clips (500 of 4000 clips drawn as queries, seed 0)." in tabulate(queries).tables[0].title
+
+
+@pytest.mark.parametrize("kind", ["main", "full", "scores"])
+def test_nothing_is_the_best_across_draws_and_the_caption_says_so(kind: str) -> None:
+    def drawn(seed: int, n: int = 25) -> Scores:
+        reason = "25 of 60 clips, 5 of each of the 5 most frequent classes (sample 5x5, seed {})"
+        ends = (("a", 0.8, 0), ("b", 0.9, seed))
+        own = (
+            score(name, f"{subset}~5x5", value, n=25 if name == "a" else n, reason=reason.format(of))
+            for name, value, of in ends
+            for subset in ("x", "y")
+        )
+        return Scores(tuple(own))
+
+    assert "**90.0**" in tabulate(drawn(0), kind).to_markdown()
+    assert "o best of P@1" not in tabulate(drawn(0), kind).to_text()
+    for other, how in ((drawn(3), "sample 5x5, seed 0 and sample 5x5, seed 3"), (drawn(0, 24), "n = ")):
+        assert "**" not in tabulate(other, kind).to_markdown()
+        assert "scored on different clips (" + how in tabulate(other, kind).to_text()
+
+
+def test_means_that_lack_subsets_come_last_and_are_not_chosen() -> None:
+    rows = Scores((
+        score("a", "x", 0.9, distance="cosine"), score("a", "y", 0.3, distance="cosine"),
+        score("a", "x", 0.95, distance="euclidean"), score("b", "x", 0.99, distance="cosine"),
+        score("c", "x", None, distance="cosine", status="failed"),
+    ))  # fmt: skip
+    (table,) = tabulate(rows, missing="skip")
+    shown = [(row["system"], row["distance"]) for row in table.records()]
+    assert shown == [("a", "cosine"), ("b", "cosine"), ("a", "euclidean"), ("c", "cosine")]
+    (alone,) = tabulate(rows, missing="skip", one_per_system=True, sort="system")
+    assert [row["P@1"] for row in alone.records()] == [pytest.approx(0.6), 0.99, None]
+
+
+def test_one_per_system_keeps_protocols_and_says_what_chose() -> None:
+    rows = Scores(tuple(
+        score("a", "x", value, metric, distance=distance, protocol=protocol)
+        for distance, metric, value in (
+            ("cosine", "P@1", 0.9), ("cosine", "GSR", 0.1), ("euclidean", "P@1", 0.8), ("euclidean", "GSR", 0.2)
+        )
+        for protocol in ("all", "across_groups")
+    ))  # fmt: skip
+    (table,) = tabulate(rows, one_per_system=True, sort="GSR")
+    assert [row["protocol"] for row in table.records()] == ["all", "across_groups"]
+    assert "Distance euclidean. Each system at its best distance and correction by GSR." in table.title
+
+
+def test_tables_that_would_show_the_wrong_row_or_name_are_refused() -> None:
+    with pytest.raises(InputError, match="no score of a subset as it is labelled"):
+        tabulate(Scores((score("a", "x~noise0.1", 0.5),)))
+    for kind in ("main", "full", "scores"):
+        with pytest.raises(InputError, match=r'"x" has two rows for P@1 of a; merge'):
+            tabulate(Scores((score("a", "x", 0.5), score("a", "x", 0.6))), kind)
+    with pytest.raises(UsageError, match='has no system "z"'):
+        tabulate(ROWS, rename="z=y")
+    with pytest.raises(UsageError, match='"a" and "b" would both be called "b"'):
+        tabulate(ROWS, rename="a=b")
+
+
+def test_more_shuffles_are_advised_only_where_they_were_too_few() -> None:
+    def notes(*values: float) -> str:
+        null = {"baseline": 0.1, "baseline_low": 0.05, "baseline_high": 0.15, "lift": 0.4, "shuffle": "clips"}
+        own = (score("a", f"x{place}", 0.5, p_value=p, **null) for place, p in enumerate(values))
+        return " ".join(tabulate(Scores(tuple(own)), "chance").tables[0].footnotes)
+
+    assert "it takes 1000 shuffles or more" in notes(4 / 100, 7 / 100)
+    assert notes(2013 / 10000, 71 / 10000) == "the smallest p is 0.0071"

@@ -172,8 +172,8 @@ def test_an_exported_sample_keeps_its_name() -> None:
         {(subset, label): 3 for subset in ("A~2x3", "B~2x3") for label in "xy"}
     )
     assert drawn.card_of("A~2x3").name == "mine:A"
-    assert drawn.notes == ("A~2x3 and B~2x3 each: 6 of 12 clips, 3 of each of the 2 most frequent classes "
-                           "(sample 2x3, seed 1)",)  # fmt: skip
+    assert drawn.notes == ("A~2x3 and B~2x3 each: 6 of 12 clips, 3 of each of the first 2 in the alphabet of 3 classes "
+                           "of one size (sample 2x3, seed 1)",)  # fmt: skip
     assert set(drawn.sampled("2x2").subsets()) == {"A~2x3~2x2", "B~2x3~2x2"}
     plain = Corpus(CorpusCard("plain"), [Clip(id=str(n), label="ab"[n % 2]) for n in range(6)])
     assert set(plain.sampled("2x2").subsets()) == {"plain~2x2"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from earmark.errors import UsageError
 from earmark.tables import Cell, Column, NumberFormat, Page, Table
 from earmark.tables.latex import text_width
 
@@ -115,6 +116,17 @@ def test_marks_and_columns_for_programs() -> None:
     assert table.records()[1] == {"system": "b", "public P@1": None, "public low": None}
 
 
+def test_marks_of_mathematics_are_escaped_and_other_letters_are_said() -> None:
+    made = grid(2, 2, name="→ ≥ ≤ ÷ ≈ μ ρ α β").to_latex(label="tab:a-b_c.1")
+    names = "rightarrow geq leq div approx mu rho alpha beta".split()
+    assert " ".join(rf"$\{name}$" for name in names) in made
+    assert made.isascii()
+    assert grid(2, 2, name="жук").to_latex().startswith("% needs XeLaTeX or LuaLaTeX and a font that has ж к у\n")
+    for label in ("a}b", "a b", "%", "é"):
+        with pytest.raises(UsageError, match="label"):
+            grid(2, 2).to_latex(label=label)
+
+
 def test_the_estimate_of_widths_is_not_too_small(tmp_path: Path) -> None:
     """Against a real LaTeX where there is one; always against the widths of Computer Modern that were looked up."""
     known = {"0123456789": 50.0, "P@1": 19.6, "EWMTF D100": 66.0, "cosine": 26.2, "66.8": 17.8, "system": 29.8}
@@ -123,7 +135,14 @@ def test_the_estimate_of_widths_is_not_too_small(tmp_path: Path) -> None:
     latex = shutil.which("pdflatex")
     if latex is None:
         return
-    tables = [grid(4, 5), grid(11, 5), grid(16, 5), grid(4, 90), grid(11, 90), grid(16, 90)]
+    tables = [
+        grid(4, 5, title="→ ≥ ≤ ÷ ≈ µ μ ρ α β ⁴ ∞ ° é ń “…”"),
+        grid(11, 5),
+        grid(16, 5),
+        grid(4, 90),
+        grid(11, 90),
+        grid(16, 90),
+    ]
     body = "\n\\clearpage\n".join(table.to_latex() for table in tables)
     packages = "booktabs,rotating,longtable,pdflscape,array"
     source = f"\\documentclass{{article}}\\usepackage{{{packages}}}\\begin{{document}}\n{body}\n\\end{{document}}\n"

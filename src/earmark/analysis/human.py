@@ -2,7 +2,9 @@
 
 Metric and judgement are turned so that more is better: a positive correlation is agreement. Over n generators:
 
-    Pearson's r      interval on Fisher's scale, atanh(r) +- 1.96 / sqrt(n - 3); p by Student's t with n - 2
+    Pearson's r      interval on Fisher's scale, atanh(r) +- 1.96 / sqrt(n - 3), which takes values for normal: none
+                     where all lie on a line. p by exchanging the judgements, all ways of it up to seven generators:
+                     two clumps of generators make a large r, and no small p
     Spearman's rho   interval and p as in `earmark.analysis.transfer` (Bonett and Wright)
     p_adjusted       Holm's correction for all the metrics that were tried
     a correction's gain   r with it minus r without, of the same generators: Zou's interval, which knows that the two
@@ -16,6 +18,7 @@ Zou, Psychological Methods 12(4), 2007.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -32,6 +35,8 @@ from earmark.wording import counted, first_of
 Floats = NDArray[np.float64]
 
 _QUANTILE = 1.959963984540054
+_ON_A_LINE = 1e-9  # nearer to 1 than this, r leaves nothing to estimate an error from
+_EXCHANGES = 10_000
 _DIGITS = 12  # values that differ by rounding alone are equal
 
 
@@ -145,10 +150,11 @@ def _relation(
     if len(x) < FEWEST:
         return HumanRelation(*setting, systems, Correlation(r), Correlation(rho))
     low, high, p_value, _, _ = rho_interval(x, y, np.arange(len(x)))
-    ends = pearson_interval(r, len(x))
-    return HumanRelation(
-        *setting, systems, Correlation(r, *ends, pearson_p(r, len(x))), Correlation(rho, low, high, p_value)
-    )
+    pearson = Correlation(r, p_value=exchanged_p(x, y))
+    if abs(r) < 1.0 - _ON_A_LINE:
+        ends = pearson_interval(r, len(x))
+        pearson = pearson._replace(low=ends[0], high=ends[1])
+    return HumanRelation(*setting, systems, pearson, Correlation(rho, low, high, p_value))
 
 
 def pearson_interval(r: float, n: int) -> tuple[float, float]:
@@ -159,13 +165,17 @@ def pearson_interval(r: float, n: int) -> tuple[float, float]:
     return math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
 
 
-def pearson_p(r: float, n: int) -> float:
-    """The two-sided p-value of Pearson's r, for normal values."""
-    from scipy.special import stdtr
-
-    if abs(r) >= 1.0:
-        return 0.0
-    return 2.0 * float(stdtr(n - 2, -abs(r) * math.sqrt((n - 2) / (1.0 - r * r))))
+def exchanged_p(x: Floats, y: Floats, seed: int = 0) -> float:
+    """The two-sided p-value of Pearson's r: how often exchanged values of y go with x at least as closely."""
+    centred = (x - x.mean()) / np.linalg.norm(x - x.mean())
+    if math.factorial(len(y)) <= _EXCHANGES:
+        exchanged, own = np.array(list(itertools.permutations(y))), 0
+    else:
+        rng = np.random.default_rng(seed)
+        exchanged, own = rng.permuted(np.tile(y, (_EXCHANGES - 1, 1)), axis=1), 1
+    closeness = np.abs(exchanged @ centred)
+    reached = int((closeness >= abs(float(y @ centred)) * (1.0 - 1e-9)).sum())
+    return (reached + own) / (len(exchanged) + own)
 
 
 def _adjusted(relations: Sequence[HumanRelation]) -> list[HumanRelation]:

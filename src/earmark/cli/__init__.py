@@ -51,7 +51,7 @@ VERBS = {
 }
 
 # A verb below another that has positional words of its own. A file called sanity is given as ./sanity.
-BELOW = {"fidelity sanity": "earmark.cli.fidelity_sanity"}
+BELOW = {"fidelity recipes": "earmark.cli.fidelity_recipes", "fidelity sanity": "earmark.cli.fidelity_sanity"}
 
 SYNONYMS = (
     ("--jobs", "--threads"),

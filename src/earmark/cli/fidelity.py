@@ -5,13 +5,15 @@ audio: folders, manifests or corpora. Every metric is printed as it is and with 
 lowers fidelity, believe it, and where it raises fidelity by much, listen to the samples. Several GENERATED sets are
 ranked, each rank with its interval, and told apart where other draws would show the difference again; with --human each
 metric is correlated with what people said of the generators.
-`earmark fidelity sanity` puts the metrics themselves to the test.
+`earmark fidelity sanity` puts the metrics themselves to the test. With --recipe, Fréchet and kernel distances are
+measured as a tool does it; `earmark fidelity recipes` lists them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +35,17 @@ EXAMPLES = """examples:
   earmark fidelity real.npz generated.npz --metrics clipped_density,clipped_coverage --per-sample samples.csv
   earmark fidelity recordings/ synthesised/ --extractor logmel --html fidelity.html
   earmark fidelity real.npy generated.npy --k 3 --correct none --intervals none --out scores.csv
+  earmark fidelity recordings/ synthesised/ --recipe earmark-mfcc
+  earmark fidelity recordings/ synthesised/ --recipe fadtk-vggish --extractor 'vggish:vggish.pth?allow_pickle=true'
+  earmark fidelity recipes
   earmark fidelity real.npz gan.npz flow.npz diffusion.npz --ranks ranks.csv --figure plane.png --html generators.html
   earmark fidelity real.npz a.npz b.npz c.npz d.npz e.npz --human fooled.csv --metrics clipped_density,density
   earmark fidelity sanity --list
 """
 
 TEXTS = {
-    "metrics": "metrics to compute, or `all` (default: all but alpha_precision and beta_recall, which train a network)",
+    "metrics": "metrics to compute, or `all` (default: all but alpha_precision and beta_recall, which train a network, "
+    "and fad_inf and kad; with --recipe: the recipe's)",
     "correct": "none, gicdm or both with a comma (default: both)",
     "intervals": "95 % intervals: jackknife (both sets lose half of their points, 24 times), bootstrap (balls are held "
     "fixed: too narrow), none (default: jackknife, or bootstrap where --bootstrap is given)",
@@ -62,9 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument_group("audio"),
         ("--extractor", "NAME", "turn sounds into vectors with this model"),
         ("--pool", "P", f"pooling of frames (default: {pooled})"),
+        ("--recipe", "NAME", "distances as a tool measures them, with its model, windows and points"),
     )
     group = parser.add_argument_group("metrics and intervals")
     flags.add_flags(group, Options, ("metrics", "correct", "intervals", "bootstrap", "seed"), TEXTS)
+    options.add(group, ("--bandwidth", "W", "of kad: real or generated (whose median distance), or a number (real)"))
     group.add_argument(
         "--k", type=_neighbours, default=5, metavar="K",
         help="neighbours that make a ball, or metric=k pairs with commas (default: 5; the cover pair keeps its 3, "
@@ -114,13 +122,25 @@ def run(args: argparse.Namespace) -> int:
         from earmark.report.figures.style import library
 
         library()  # a missing one is told before the work, not after it
+    if args.recipe:
+        from earmark.cli.fidelity_recipes import refuse_others
+
+        refuse_others(args)
     if len(args.generated) > 1:
         from earmark.cli.fidelity_several import run_several
 
+        if args.recipe:
+            from earmark.cli.fidelity_recipes import read_points
+
+            return run_several(args, *read_points(args, choices(args)))
         return run_several(args, read_sets, choices(args))
     for name in ("ranks", "pairs", "human", "correlations"):
         if getattr(args, name):
             raise UsageError(f"--{name} is for several generated sets: {args.generated[0]} is one.")
+    if args.recipe:
+        from earmark.cli.fidelity_recipes import run_recipe
+
+        return run_recipe(args)
     real, (generated,) = read_sets(args)
     name = str(args.generated[0])
     scores = fidelity(
@@ -137,6 +157,11 @@ def run(args: argparse.Namespace) -> int:
         "figure": lambda path: _draw(scores, title, path),
         "html": lambda path: report.write_page(scores, title, path),
     }
+    return finish(args, scores, writers)
+
+
+def finish(args: argparse.Namespace, scores: Fidelity, writers: Mapping[str, Callable[[str], object]]) -> int:
+    """Write the files asked for; the exit status."""
     written = options.write_files(args, writers)
     return 0 if written and any(row.status == "ok" for row in scores) else 1
 
@@ -145,7 +170,7 @@ def choices(args: argparse.Namespace) -> dict[str, Any]:
     """What is asked of the sets, by the names of the function that judges them."""
     return {
         "k": args.k, "reading": args.reading, "cap": not args.uncapped, "subset": args.subset or str(args.real),
-        "suite": args.suite, "progress": not args.quiet,
+        "suite": args.suite, "progress": not args.quiet, "bandwidth": args.bandwidth or "real",
         **{name: value for name, value in flags.given(args, Options).items() if name != "k"},
     }  # fmt: skip
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip, Corpus, groups_of
 from earmark.embedding import pooling
-from earmark.embedding.hearing import BATCH_CLIPS, Heard, hear, length_of, settle_rate, windows
+from earmark.embedding.hearing import BATCH_CLIPS, Heard, heard_clips, settle_rate
 from earmark.embedding.pca import Reduction, parse_reduction, reduce
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.extractors.catalogue import open_on
 from earmark.extractors.contract import Extractor, Frames, subsets_named
 from earmark.extractors.torch_models import on_device
-from earmark.progress import Progress, progress_bar
+from earmark.progress import Progress
 from earmark.runs.engine import reason_of
 
 Matrix = NDArray[np.float32]
@@ -174,29 +174,23 @@ def embed(
     lengths: dict[int, float] = {}
     dimension: int | None = None
     refused = 0
-    cuts = windows([length_of(clip) for clip in clips], batch)
 
     def start(frames: Sequence[Frames]) -> list[Callable[[], _Pooled]]:
         started = pooling.start_pooling([(one, names) for one in frames])
         features = [int(one.values.shape[1]) for one in frames]
         return [partial(_gather, *both) for both in zip(started, features, strict=True)]
 
-    parts = hear([clips[cut] for cut in cuts], on_device(extractor), batch=batch, threads=threads, start=start)
-    with progress_bar(progress, len(clips), f"embed {extractor.card.name}", "clip") as tick:
-        for cut, heard_clips in zip(cuts, parts, strict=True):
-            for heard in heard_clips:
-                place = cut.start + heard.place
-                try:
-                    vectors[place], dimension = _checked(heard, dimension)
-                    lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
-                except InputError as error:
-                    failed[place] = Failure(clips[place].id, str(error))
-                    refused += heard.sound is not None
-                tick()
-            if refused >= HOPELESS and not vectors:
-                raise InputError(
-                    f"{extractor.card.name} failed on each of the first {refused} clips: {failed[0].reason}"
-                )
+    hearing = on_device(extractor)
+    for part in heard_clips(clips, hearing, start, batch=batch, threads=threads, progress=progress):
+        for place, heard in part:
+            try:
+                vectors[place], dimension = _checked(heard, dimension)
+                lengths[place] = heard.sound.seconds if heard.sound is not None else 0.0
+            except InputError as error:
+                failed[place] = Failure(clips[place].id, str(error))
+                refused += heard.sound is not None
+        if refused >= HOPELESS and not vectors:
+            raise InputError(f"{extractor.card.name} failed on each of the first {refused} clips: {failed[0].reason}")
     kept = sorted(vectors)
     failures = [failed[place] for place in sorted(failed)]
     context = extractor.card.context_seconds or np.inf

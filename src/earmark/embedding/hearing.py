@@ -27,10 +27,22 @@ from earmark.corpora.clips import Clip, length_of
 from earmark.errors import InputError, MissingExtra, Unreachable, UsageError, no_exit
 from earmark.extractors.catalogue import as_frames
 from earmark.extractors.contract import Extractor, Frames, Waveform, as_array
+from earmark.progress import Progress, progress_bar
 from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
-__all__ = ["BATCH_CLIPS", "Heard", "Sound", "hear", "length_of", "listen", "settle_rate", "windows"]
+__all__ = [
+    "BATCH_CLIPS",
+    "Heard",
+    "Level",
+    "Sound",
+    "hear",
+    "heard_clips",
+    "length_of",
+    "listen",
+    "settle_rate",
+    "windows",
+]
 
 BATCH_CLIPS = 16
 BATCH_SECONDS = 240.0  # of padded sound given to an extractor at once, if it is more than one clip
@@ -56,6 +68,9 @@ class Heard(NamedTuple):
     error: Exception | None
 
 
+Level = Callable[[Waveform], Waveform]
+"""What is done to samples before they are heard: without another, their peak becomes 1."""
+
 Start = Callable[[Sequence[Frames]], Sequence[Callable[[], Any]]]
 """Begins what is to be made of the frames of a batch; the functions, one for each clip, wait for it and return it."""
 
@@ -71,9 +86,10 @@ def hear(
     batch: int = BATCH_CLIPS,
     threads: int | None = None,
     start: Start = _start_bringing,
+    level: Level = audio.peak_normalise,
 ) -> Iterator[Iterator[Heard]]:
     """Every clip's answer, what `start` makes of its frames: an iterator for each window of `parts`, to be used up
-    before the next is asked for.
+    before the next is asked for. `level` is what is done to the samples of a clip before the extractor hears them.
 
     Within a window clips come as they were extracted, batch by batch. Nothing is kept of a batch once the next is
     asked for: frames may be large.
@@ -84,7 +100,7 @@ def hear(
     with ThreadPoolExecutor(thread_count(threads)) as pool, ThreadPoolExecutor(1) as model:
 
         def under_way(part: Sequence[Clip]) -> _Window:
-            return _Window([pool.submit(listen, clip, rate) for clip in part], batch, rate, submit)
+            return _Window([pool.submit(listen, clip, rate, level) for clip in part], batch, rate, submit)
 
         def submit(waveforms: list[Waveform]) -> Future[list[Any]]:
             return model.submit(_extract, extractor, waveforms, start)
@@ -158,6 +174,24 @@ class _Window:
                 yield Heard(place, sound, None if error is not None else answer, error)
 
 
+def heard_clips(
+    clips: Sequence[Clip], extractor: Extractor, start: Start, *, batch: int = BATCH_CLIPS, threads: int | None = None,
+    progress: Progress = False, level: Level = audio.peak_normalise,
+) -> Iterator[Iterator[tuple[int, Heard]]]:  # fmt: skip
+    """The clips with their places and answers, window by window as `hear` gives them, under a bar."""
+    cuts = windows([length_of(clip) for clip in clips], batch)
+    parts = hear([clips[cut] for cut in cuts], extractor, batch=batch, threads=threads, start=start, level=level)
+    with progress_bar(progress, len(clips), f"embed {extractor.card.name}", "clip") as tick:
+
+        def placed(cut: slice, part: Iterator[Heard]) -> Iterator[tuple[int, Heard]]:
+            for heard in part:
+                yield cut.start + heard.place, heard
+                tick()
+
+        for cut, part in zip(cuts, parts, strict=True):
+            yield placed(cut, part)
+
+
 def settle_rate(extractor: Extractor, clips: Sequence[Clip]) -> Extractor:
     """An extractor whose card has rate 0 takes the rate that the clips are stored with; others stay as they are.
 
@@ -195,7 +229,7 @@ def windows(seconds: Sequence[float], batch: int = BATCH_CLIPS) -> list[slice]:
     return cuts
 
 
-def listen(clip: Clip, rate: int) -> Sound | Exception:
+def listen(clip: Clip, rate: int, level: Level = audio.peak_normalise) -> Sound | Exception:
     """A clip decoded for an extractor, or whatever went wrong: the run goes on."""
     try:
         samples, given = clip.read(rate)
@@ -205,7 +239,7 @@ def listen(clip: Clip, rate: int) -> Sound | Exception:
         if clip.path is not None:
             with suppress(Exception):  # it was decoded, which is what counts
                 _, native, channels = audio.probe(clip.path)
-        return Sound(audio.peak_normalise(samples), len(samples) / given, native, channels)
+        return Sound(level(samples), len(samples) / given, native, channels)
     except Unreachable:
         raise
     except Exception as error:

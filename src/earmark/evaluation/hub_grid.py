@@ -71,17 +71,22 @@ class HubGrid:
     def distances(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(line.distance for line in self.best))
 
-    def mean_ranks(self, distance: str | None = None) -> list[MeanRank]:
-        """Best first. Data sets that lack a correction are left out."""
+    def whole_sets(self, distance: str | None = None) -> dict[str, dict[str, BestSize]]:
+        """The data sets on which every correction was measured, by name: those that means and ranks are over."""
         lines = [line for line in self.best if distance in (None, line.distance)]
-        corrections = list(dict.fromkeys(line.correction for line in lines))
+        corrections = {line.correction for line in lines}
         by_set: dict[str, dict[str, BestSize]] = {}
         for line in lines:
             if line.hub_ratio is not None and line.antihub_rate is not None:
                 by_set.setdefault(line.dataset, {})[line.correction] = line
-        whole = [found for found in by_set.values() if len(found) == len(corrections)]
+        return {name: found for name, found in by_set.items() if len(found) == len(corrections)}
+
+    def mean_ranks(self, distance: str | None = None) -> list[MeanRank]:
+        """Best first, over the `whole_sets`."""
+        whole = list(self.whole_sets(distance).values())
         if not whole:
             return []
+        corrections = list(dict.fromkeys(line.correction for line in self.best if distance in (None, line.distance)))
         tables = {
             name: np.array([[float(getattr(found[one], name)) for one in corrections] for found in whole])
             for name in MEASURES

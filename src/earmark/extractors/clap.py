@@ -8,25 +8,30 @@ beginning, so that a clip has one vector. The cut is on the card as context and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import require
+from earmark.errors import InputError, require
 from earmark.extractors.contract import Waveform
-from earmark.extractors.pretrained import fill, read_state, stripped
+from earmark.extractors.pretrained import Checkpoint, fill, read_state, stripped
 from earmark.extractors.torch_models import Batch, TorchExtractor, TransformersExtractor
 
 
 class Clap(TransformersExtractor):
-    """LAION's CLAP, any checkpoint of `ClapModel`. The vector has length 1, as the model compares it."""
+    """LAION's CLAP: a checkpoint of `ClapModel`, or a file of its authors' such as `630k-audioset-best.pt` (a pickle).
+
+    The vector has length 1, as the model compares it. The fused models of the authors' files are not read.
+    """
 
     name, classes = "clap", ("ClapAudioConfig", "ClapAudioModelWithProjection")
     config_part = "audio_config"
 
     def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        self._state: Mapping[str, Any] = {}  # of an authors' file, until its network is made
         super().__init__(checkpoint, **options)
         stated = self._checkpoint.json("preprocessor_config.json")
         rate = int(stated.get("sampling_rate", 48000))
@@ -37,6 +42,40 @@ class Clap(TransformersExtractor):
         # The fused models were trained with another filter bank than the plain ones.
         self._bank = (None, "htk") if stated.get("truncation") == "fusion" else ("slaney", "slaney")
         self.complete_card(rate=rate, dimension=self._config.projection_dim, context_seconds=self._samples / rate)
+
+    def read_config(self, kind: Any) -> Any:
+        if self._checkpoint.place.is_dir() or self._checkpoint.json("config.json"):
+            return super().read_config(kind)
+        state = read_state(self._checkpoint)
+        self._state = stripped(state.get("state_dict", state), "module.")
+        patches = self._state.get("audio_branch.patch_embed.proj.weight")
+        if patches is None or "audio_branch.patch_embed.mel_conv2d.weight" in self._state:
+            raise InputError(
+                f"{self._checkpoint.name} is no file of LAION's CLAP without fusion: give one such as "
+                "630k-audioset-best.pt, or a folder with config.json and model.safetensors."
+            )
+        blocks = [
+            re.match(r"audio_branch\.layers\.(\d+)\.blocks\.(\d+)\.attn\.proj\.bias", name) for name in self._state
+        ]
+        layers = [int(found[1]) for found in blocks if found]
+        heads = [
+            int(self._state[f"audio_branch.layers.{layer}.blocks.0.attn.relative_position_bias_table"].shape[1])
+            for layer in range(4)
+        ]
+        width = len(patches)
+        return kind(
+            patch_embeds_hidden_size=width, hidden_size=8 * width, depths=[layers.count(layer) for layer in range(4)],
+            num_attention_heads=heads, projection_dim=len(self._state["audio_projection.2.bias"]),
+        )  # fmt: skip
+
+    def load(self) -> Any:
+        if not self._state:
+            return super().load()
+        from earmark.networks.microsoft_clap import rename_laion_tensors
+
+        tensors = rename_laion_tensors(self._state)
+        self._state = {}
+        return _filled(self.build(), tensors, self._checkpoint)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
         return repeated(waveform, self._samples, self._padding)
@@ -81,11 +120,7 @@ class MicrosoftClap(TorchExtractor):
 
         state = read_state(self._checkpoint)
         tensors = rename_tensors(stripped(state.get("model", state), "module."))
-        network = self.build()
-        # What follows from the architecture need not be in a file: tables of positions, counters.
-        follows = ("relative_position_index", "num_batches_tracked")
-        known = {name: value for name, value in network.state_dict().items() if name.endswith(follows)}
-        return fill(network, {**known, **tensors}, self._checkpoint)
+        return _filled(self.build(), tensors, self._checkpoint)
 
     def prepare(self, waveform: Waveform) -> NDArray[np.float32]:
         return repeated(waveform, self._samples, "repeat")
@@ -96,6 +131,13 @@ class MicrosoftClap(TorchExtractor):
         bank = mel_bank(self.FFT // 2 + 1, self.BANDS, *self.BAND, self.card.rate, "slaney", "slaney")
         mel = decibel_mel(batch.sounds, bank, self.FFT, self.HOP).to(self._dtype)
         return {0: network(mel[:, None])[:, None]}
+
+
+def _filled(network: Any, tensors: Mapping[str, Any], checkpoint: Checkpoint) -> Any:
+    """A network with the tensors of a file. What follows from the architecture need not be in it: tables, counters."""
+    follows = ("relative_position_index", "num_batches_tracked")
+    known = {name: value for name, value in network.state_dict().items() if name.endswith(follows)}
+    return fill(network, {**known, **tensors}, checkpoint)
 
 
 def repeated(waveform: Waveform, samples: int, padding: str) -> NDArray[np.float32]:

@@ -132,6 +132,14 @@ _PRETRAINED: dict[str, ExtractorCard] = {
         "hubert", "HuBERT", "HuBERT", dimension=768, frame_rate=50.0, parameters=94_371_712,
         checkpoint="facebook/hubert-base-ls960", licence="Apache-2.0",
         citation="Hsu et al., HuBERT, IEEE/ACM TASLP 29, 2021", pretraining=("LibriSpeech",)),
+    "wav2vec2:MERT": ExtractorCard(
+        "mert", "MERT", "MERT (music)", rate=24000, dimension=768, frame_rate=75.0, parameters=94_371_712,
+        checkpoint="m-a-p/MERT-v1-95M", licence="CC-BY-NC-4.0 (weights: no commercial use), Apache-2.0 (code)",
+        citation="Li et al., MERT: acoustic music understanding model with large-scale self-supervised training, "
+        "ICLR 2024",
+        pretraining=("web music of its authors (160,000 h), of which v1-95M heard 20,000 h",),
+        notes="HuBERT's network at 24 kHz, opened without the code that lies beside its weights, which may be pickled; "
+        "those with a constant-Q front end or deepnorm (v1-330M) are refused"),
     "clap:Clap": ExtractorCard(
         "clap", "CLP", "CLAP (LAION)", rate=48000, dimension=512, context_seconds=10.0, parameters=68_611_864,
         checkpoint="laion/larger_clap_general", licence="Apache-2.0 (weights), CC0-1.0 (code)",
@@ -147,6 +155,20 @@ _PRETRAINED: dict[str, ExtractorCard] = {
         citation="Elizalde et al., Natural language supervision for general-purpose audio representations, 2023",
         notes="one vector per clip; a short clip is repeated, of a long one the first 7 s are heard; the CNN14 of 2022 "
         "is not here; the weights are pickled"),
+    "audio_tagging:VGGish": ExtractorCard(
+        "vggish", "VGG", "VGGish", dimension=128, frame_rate=1 / 0.96, parameters=72_141_184, licence="Apache-2.0",
+        citation="Hershey et al., CNN architectures for large-scale audio classification, ICASSP 2017",
+        pretraining=("YouTube-8M (sound)",),
+        notes="0.96 s of 64 mel bands, one window behind the other (hop=0.5 for Google's Fréchet distance), the rest "
+        "left out; without its last ReLU unless activation=true; needs a file: "
+        "vggish:/path/vggish-10086976.pth?allow_pickle=true"),
+    "audio_tagging:Panns": ExtractorCard(
+        "panns", "CNN14", "PANNs CNN14", dimension=2048, parameters=79_673_792,
+        licence="MIT (code), CC BY 4.0 (weights)",
+        citation="Kong et al., PANNs: large-scale pretrained audio neural networks, IEEE/ACM TASLP 28, 2020",
+        pretraining=("AudioSet",),
+        notes="one vector per clip, before the classifier; rate=16000 or 32000, each with its file: "
+        "panns:/path/Cnn14_16k_mAP=0.438.pth?allow_pickle=true"),
     "spectrogram_transformer:AST": ExtractorCard(
         "ast", "AST", "Audio Spectrogram Transformer", dimension=768, context_seconds=10.255, parameters=86_187_264,
         checkpoint="MIT/ast-finetuned-audioset-10-10-0.4593", licence="BSD-3-Clause",

@@ -271,7 +271,11 @@ class TransformersExtractor(TorchExtractor):
         super().__init__(checkpoint, **options)
         library = require("transformers", "These models", "models")
         config, self._kind = (getattr(library, name) for name in self.classes)
-        self._config = config_of(config, self._checkpoint, self.config_part)
+        self._config = self.read_config(config)
+
+    def read_config(self, kind: Any) -> Any:
+        """What describes the network, as that class of transformers: what lies beside the weights."""
+        return config_of(kind, self._checkpoint, self.config_part)
 
     def build(self) -> Any:
         return self._kind(self._config)

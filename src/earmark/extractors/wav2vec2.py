@@ -1,4 +1,4 @@
-"""Wav2Vec 2.0, WavLM and HuBERT: frames of 20 ms from the waveform itself.
+"""Wav2Vec 2.0, WavLM, HuBERT and MERT: frames of 20 ms from the waveform itself.
 
 Clips of a batch are padded to the longest, with a mask. Padding changes nothing: attention is masked, convolutions
 look at whole frames only, and the group norm of the small models is taken over each clip's own frames (the library
@@ -82,6 +82,20 @@ class HuBERT(Wav2Vec2):
     """Wav2Vec 2.0's network, trained to predict clusters of frames."""
 
     name, classes = "hubert", ("HubertConfig", "HubertModel")
+
+
+class MERT(HuBERT):
+    """HuBERT's network at 24 kHz, trained on music; its own code is not run, so variants that need it are refused."""
+
+    name = "mert"
+
+    def __init__(self, checkpoint: str = "", **options: Any) -> None:
+        super().__init__(checkpoint, **options)
+        for part in ("feature_extractor_cqt", "deepnorm"):
+            if self._checkpoint.json("config.json").get(part):
+                raise UsageError(
+                    f"{self._checkpoint.name} has {part}, which is not known here: give m-a-p/MERT-v1-95M."
+                )
 
 
 def convolved(samples: int, kernels: Sequence[int], strides: Sequence[int]) -> int:

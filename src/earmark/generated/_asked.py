@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import UsageError, did_you_mean
 from earmark.evaluation.options import as_names, byte_count, whole
 from earmark.generated import metrics as rules
+from earmark.generated._apart import check_bandwidth
 from earmark.generated._gicdm import Work
 from earmark.generated.balls import Reference
 from earmark.generated.measure import Meter
@@ -18,6 +20,7 @@ from earmark.geometry import spaces
 from earmark.workers import thread_count
 
 Array = NDArray[Any]
+Ints = NDArray[np.int64]
 
 CORRECTIONS = ("none", "gicdm")
 READINGS = ("both", "corrected", "literal")
@@ -39,13 +42,14 @@ class Asked:
     seed: int
     cap: bool
     ties: spaces.Ties
+    bandwidth: float | str
     work: Work
 
     @staticmethod
     def make(
         *, metrics: str | Sequence[str] | None, k: int | Mapping[str, int], correct: str | Sequence[str], reading: str,
         distance: str | Sequence[str], intervals: str | None, bootstrap: int | None, seed: int, cap: bool,
-        ties: spaces.Ties, device: str, memory: str | int, threads: int | None,
+        ties: spaces.Ties, device: str, memory: str | int, threads: int | None, bandwidth: float | str = "real",
     ) -> Asked:  # fmt: skip
         names = rules.plan(metrics, rules.DEFAULT)
         corrections = _chosen(as_names(correct, "correct"), CORRECTIONS, "correction")
@@ -54,16 +58,20 @@ class Asked:
         kind, bootstrap = _kind_of(intervals, bootstrap)
         work = Work(thread_count(threads), byte_count(memory), device)
         seed = whole("seed", seed, 0)
-        return Asked(names, k, corrections, reading, spaces_asked, kind, bootstrap, seed, cap, ties, work)
+        bandwidth = check_bandwidth(bandwidth)
+        return Asked(names, k, corrections, reading, spaces_asked, kind, bootstrap, seed, cap, ties, bandwidth, work)
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
         return [(which, name) for which in self.corrections for name in _names(self.names, which, self.reading)]
 
-    def meter(self, real: Reference, generated: Array, space: str, *, shrink: bool = False) -> Meter:
+    def meter(
+        self, real: Reference, generated: Array, space: str, units: tuple[Ints, ...], *, shrink: bool = False
+    ) -> Meter:
+        """Every metric of a pair of sets; `units` are the clips or groups of their points."""
         return Meter(
             real, generated, self.names, self.k, space, self.work, correct="gicdm" in self.corrections, ties=self.ties,
-            cap=self.cap, seed=self.seed, shrink=shrink,
+            cap=self.cap, seed=self.seed, shrink=shrink, units=(units[0], units[1]), bandwidth=self.bandwidth,
         )  # fmt: skip
 
 

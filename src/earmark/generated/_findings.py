@@ -16,7 +16,7 @@ from earmark.generated._copies import Copies, near_copies
 from earmark.generated._gicdm import TooFew
 from earmark.generated.balls import Balls
 from earmark.generated.measure import Meter, Missing
-from earmark.generated.metrics import Judgement
+from earmark.generated.metrics import DISTANCES, Judgement
 from earmark.geometry.neighbours import nearest
 from earmark.scores import PointKey, Row, Scores
 from earmark.wording import counted
@@ -33,11 +33,13 @@ class Fidelity(Scores):
     """Scores of generated against real points, with the value of every point.
 
     `per_sample` maps (distance, correction, "all", metric) to a value for each generated point, `per_real` to one for
-    each real point. Beside the metrics, samples have `nearest_row` (the nearest real point) and `reach` (distance to a
-    real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM `kept` (1 or 0), `misfit`
-    (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1 or 0) is there when more
-    samples than chance brings are (near) copies of real points, by a test at the level of 5 %. `too_few` maps
-    (distance, correction, metric) of what could not be measured to the k that would fit.
+    each real point; of a distance of the sets, by how much the point raises it: the value less that without the point,
+    of frechet_distance to first order. Beside the metrics, samples have `nearest_row` (the nearest real point) and
+    `reach` (distance to a real point in radii of its ball, the smallest: over 1 is outside of all), and under GICDM
+    `kept` (1 or 0), `misfit` (how little a sample fits in: over 1 is dropped, and has no reach) and `factor`. `copy` (1
+    or 0) is there when more samples than chance brings are (near) copies of real points, by a test at the level of 5 %.
+    `too_few` maps (distance, correction, metric) of what could not be measured to the k that would fit, `at_shares`
+    fad_inf to the shares of the sets it was found from, each with the Fréchet distance of such sets.
     """
 
     per_sample: Mapping[PointKey, Floats] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Fidelity(Scores):
     sample_ids: tuple[str, ...] | None = None
     real_ids: tuple[str, ...] | None = None
     too_few: Mapping[tuple[str, str, str], TooFew] = field(default_factory=dict)
+    at_shares: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sizes = [
@@ -55,9 +58,12 @@ class Fidelity(Scores):
         return f"Fidelity({', '.join([counted(len(self.rows), 'row'), *sizes])})"
 
     def worst(self, count: int | None = None, *, distance: str | None = None) -> NDArray[np.int64]:
-        """Rows of generated points, the least real first: by the leading metric, then by misfit, then by reach."""
+        """Rows of generated points, the least real first: by the leading metric, then by misfit, then by reach.
+
+        Where only distances of the sets were measured, those that raise them most are first.
+        """
         key = self.leading(distance)
-        score = self.per_sample[key]
+        score = -self.per_sample[key] if key[3] in DISTANCES else self.per_sample[key]
         nothing = np.zeros(len(score))
         misfit = self.per_sample.get((*key[:3], "misfit"), nothing)
         reach = self.per_sample.get((key[0], "none", "all", "reach"), nothing)
@@ -67,7 +73,7 @@ class Fidelity(Scores):
     def leading(self, distance: str | None = None) -> PointKey:
         """The per-sample score that samples are ordered by."""
         for correction in reversed(CORRECTIONS):
-            for metric in HEADLINES:
+            for metric in (*HEADLINES, *DISTANCES):
                 for key in self.per_sample:
                     if key[1] == correction and key[3] == metric and distance in (None, key[0]):
                         return key
@@ -101,11 +107,13 @@ class Findings:
         self.reals: dict[PointKey, Floats] = {}
         self.too_few: dict[tuple[str, str, str], TooFew] = {}
         self.sampled: dict[tuple[str, str, str], Sampled] = {}
+        self.at_shares: dict[str, tuple[tuple[float, float], ...]] = {}
 
     def fidelity(self, ids: tuple[str, ...] | None, real_ids: tuple[str, ...] | None) -> Fidelity:
         return Fidelity(
             rows=tuple(self.rows), notes=tuple(dict.fromkeys(self.notes)), per_sample=self.samples,
             per_real=self.reals, sample_ids=ids, real_ids=real_ids, too_few=self.too_few,
+            at_shares=self.at_shares,
         )  # fmt: skip
 
     def take(
@@ -131,7 +139,9 @@ class Findings:
         for which, score in outcomes:
             if isinstance(score, Missing):
                 self.too_few |= {} if score.too_few is None else {(space, which, score.metric): score.too_few}
-            elif (shown := score.shown) is not None:
+                continue
+            self.at_shares |= {score.metric: score.at_shares} if score.at_shares else {}
+            for shown in (*filter(None, [score.shown]), *score.told):
                 table = self.samples if shown.points == "generated" else self.reals
                 table[(space, which, "all", score.metric)] = shown.values
         copies = None

@@ -104,20 +104,29 @@ class Deal:
         Units are dealt by the sets they are in, so that every set loses as equal a part as can be.
         """
         rng = np.random.default_rng([self.seed, 0x7AC])
-        part_of = np.zeros(1 + max(int(codes.max()) for codes in self.codes), np.int64)
-        owners = np.zeros(len(part_of), object)  # a bit for each set: whole numbers of any length
-        for which, codes in enumerate(self.codes):
-            owners[np.unique(codes)] += 1 << which
-        alone = [1 << which for which in range(len(self.codes))]
-        everywhere = (1 << len(self.codes)) - 1
-        several = sorted({int(owner) for owner in owners} - {0, everywhere, *alone}, reverse=True)
-        strata = [np.flatnonzero(owners == owner) for owner in (everywhere, *several, *alone)]
-        for _ in range(SETS // self.parts):
-            for units in strata:
-                # Parts of a stratum are as equal as can be, and it is chance which of them has one more.
-                part_of[rng.permutation(units)] = (np.arange(len(units)) + rng.integers(self.parts)) % self.parts
+        for dealt in dealt_parts(self.codes, self.parts, SETS // self.parts, rng):
             for part in range(self.parts):
-                yield tuple(np.flatnonzero(part_of[codes] != part) for codes in self.codes)
+                yield tuple(np.flatnonzero(of_points != part) for of_points in dealt)
+
+
+def dealt_parts(codes: Sequence[Ints], parts: int, rounds: int, rng: np.random.Generator) -> Iterator[tuple[Ints, ...]]:
+    """Units dealt into parts, round by round: the part of every point of every set.
+
+    A unit of several sets is in the same part of all of them. Units are dealt by the sets they are in.
+    """
+    part_of = np.zeros(1 + max(int(each.max()) for each in codes), np.int64)
+    owners = np.zeros(len(part_of), object)  # a bit for each set: whole numbers of any length
+    for which, each in enumerate(codes):
+        owners[np.unique(each)] += 1 << which
+    alone = [1 << which for which in range(len(codes))]
+    everywhere = (1 << len(codes)) - 1
+    several = sorted({int(owner) for owner in owners} - {0, everywhere, *alone}, reverse=True)
+    strata = [np.flatnonzero(owners == owner) for owner in (everywhere, *several, *alone)]
+    for _ in range(rounds):
+        for units in strata:
+            # Parts of a stratum are as equal as can be, and it is chance which of them has one more.
+            part_of[rng.permutation(units)] = (np.arange(len(units)) + rng.integers(parts)) % parts
+        yield tuple(part_of[each] for each in codes)
 
 
 Groups = Sequence[Any] | NDArray[Any] | None

@@ -75,9 +75,9 @@ def judge_sets(
         for space in asked.distances:
             outcomes: list[Outcomes] = []
             spent: list[float] = []
-            for result, own in zip(results, values, strict=True):
+            for result, own, deal in zip(results, values, deals, strict=True):
                 started = time.perf_counter()
-                meter = asked.meter(reference, own, space)
+                meter = asked.meter(reference, own, space, deal.codes)
                 outcomes.append([])
                 for which, name in wanted:
                     outcomes[-1].append((which, meter.measured(name, corrected=which == "gicdm")))
@@ -130,7 +130,7 @@ def _options(asked: Asked, digest: str, space: str, deal: jackknife.Deal, sets: 
     units = hashlib.sha256(b"".join(codes.tobytes() for codes in deal.codes)).hexdigest()[:16]
     chosen = f"{asked.kind} {asked.bootstrap} {units}" + (f" {sets} sets" if sets > 1 else "")
     k = sorted(rules.neighbours_of(asked.k, asked.names).items())
-    return f"{digest} {space} {k} {chosen} {asked.seed} {asked.cap} {asked.ties} {__version__}"
+    return f"{digest} {space} {k} {chosen} {asked.seed} {asked.cap} {asked.ties} {asked.bandwidth} {__version__}"
 
 
 def _unlike_sizes(real: int, generated: int) -> list[str]:
@@ -190,9 +190,10 @@ def _on_smaller(
             return [{} for _ in sets]
         reference = Reference(first)
         found = []
-        for generated, kept, wanted in zip(sets, rows[1:], keys, strict=True):
+        for place, (generated, kept, wanted) in enumerate(zip(sets, rows[1:], keys, strict=True), start=1):
+            units = deal.codes[0][rows[0]], deal.codes[place][kept]
             # The wide scale of GICDM is as wide as a smaller set allows.
-            meter = asked.meter(reference, generated[kept], space, shrink=True)
+            meter = asked.meter(reference, generated[kept], space, units, shrink=True)
             again = {key: meter.measured(key[1], corrected=key[0] == "gicdm") for key in wanted}
             values = {key: score for key, score in again.items() if isinstance(score, Judgement)}
             found.append({key: score.value if score.uncut is None else score.uncut for key, score in values.items()})

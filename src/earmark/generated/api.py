@@ -20,8 +20,8 @@ def fidelity(
     distance: str | Sequence[str] = "euclidean", intervals: str | None = None, bootstrap: int | None = None,
     groups: jackknife.Groups = None, real_groups: jackknife.Groups = None, seed: int = 0, cap: bool = True,
     ids: Sequence[str] | None = None, real_ids: Sequence[str] | None = None, ties: spaces.Ties = "average",
-    device: str = "auto", memory: str | int = "2GB", threads: int | None = None, system: str = "", subset: str = "",
-    suite: str = "", progress: bool = False,
+    bandwidth: float | str = "real", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
+    system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Fidelity:  # fmt: skip
     """Judge `generated` [M, D] against `real` [N, D]: is it like the real, and does it cover it? Returns Fidelity.
 
@@ -31,7 +31,7 @@ def fidelity(
         real: One row for each real clip.
         generated: One row for each generated clip.
         metrics: Names, in a list or with commas; None is all but alpha_precision and beta_recall, which train a
-            network; "all" is all.
+            network, and fad_inf and kad; "all" is all.
         k: Neighbours that make a ball: one number (the cover pair keeps its 3), or a number for each metric by name.
         correct: "none", "gicdm" or both.
         reading: The clipped pair under GICDM has two readings: `clipped_density` is the corrected one,
@@ -48,6 +48,7 @@ def fidelity(
         ids: Names of the generated rows.
         real_ids: Names of the real rows.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
+        bandwidth: Of kad: whose points' median distance is the width of the kernel, "real" or "generated", or a number.
         device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays).
         memory: Budget for tiles and batches, beside the vectors: "2GB", or a number of bytes.
         threads: Threads at work; None is one for each core. No result depends on it.
@@ -61,6 +62,7 @@ def fidelity(
     asked = Asked.make(
         metrics=metrics, k=k, correct=correct, reading=reading, distance=distance, intervals=intervals,
         bootstrap=bootstrap, seed=seed, cap=cap, ties=ties, device=device, memory=memory, threads=threads,
+        bandwidth=bandwidth,
     )  # fmt: skip
     about = {"suite": suite, "subset": subset}
     one = GeneratedSet(system, generated, groups, ids)

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, MissingExtra, UsageError
 from earmark.evaluation.data import check_vectors
 from earmark.evaluation.options import byte_count
-from earmark.generated import _distributions as distributions
 from earmark.generated import metrics as rules
+from earmark.generated._apart import Apart
 from earmark.generated._gicdm import TooFew, Work, refuse_identical, scales_of
 from earmark.generated._one_class import Supports, one_class
 from earmark.generated.balls import Balls, Pair, Reference, Side
-from earmark.generated.metrics import Judgement, Reading, Term, Undefined
+from earmark.generated.metrics import Judgement, Reading, Undefined
 from earmark.geometry import spaces
 from earmark.scores.metrics import Metric
 from earmark.wording import counted
@@ -28,6 +28,7 @@ from earmark.workers import thread_count
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 MEMORY = 2 << 30
 COVER_SPAN = 3  # k' of the cover pair is 3k
@@ -91,7 +92,7 @@ class Meter:
     def __init__(
         self, real: Reference, generated: Array, names: Iterable[str], k: int | Mapping[str, int], distance: str,
         work: Work, *, correct: bool, ties: spaces.Ties = "average", cap: bool = True, shrink: bool = False,
-        seed: int = 0,
+        seed: int = 0, units: tuple[Ints, Ints] | None = None, bandwidth: float | str = "real",
     ) -> None:  # fmt: skip
         names = tuple(names)
         self.k = rules.neighbours_of(k, names)
@@ -99,6 +100,8 @@ class Meter:
         self._distance, self._work, self._cap, self._seed = distance, work, cap, seed
         self.pair = Pair(real, generated, distance, self._depth(names, correct), work, ties=ties, shrink=shrink)
         self._supports: Supports | MissingExtra | None = None
+        alone = np.arange(len(self._sets[0])), len(self._sets[0]) + np.arange(len(generated))
+        self._apart_from = Apart(*self._sets, units or alone, work.threads, seed, bandwidth, shrink)
 
     def measured(
         self, name: str, *, corrected: bool = False, reading: Reading = "corrected", strict: bool = False
@@ -157,19 +160,10 @@ class Meter:
     def _apart(self, name: str) -> Judgement | Missing:
         if self._distance != "euclidean":
             return Missing(name, f"it compares the vectors as they are: ask for euclidean, not {self._distance}")
-        real, generated = self._sets
-        with np.errstate(over="ignore", invalid="ignore"):
-            if name == "kernel_distance":
-                kernel = distributions.kernel_distance(real, generated, threads=self._work.threads)
-                value = kernel.value
-                terms = (Term("real", kernel.real), Term("generated", kernel.generated))
-                judgement = Judgement(terms, lambda x, y: x + y - value, metric=name)
-            else:
-                value = distributions.frechet_distance(real, generated)
-                judgement = Judgement((), lambda: value, _rank_lost(real, generated), metric=name)
-        if not np.isfinite(value):
-            return Missing(name, "the vectors' values are too large for it: rescale them first")
-        return judgement
+        try:
+            return self._apart_from.judge(name)
+        except Undefined as error:
+            return Missing(name, str(error))
 
 
 class _Sides:
@@ -211,10 +205,3 @@ def _cover_balls(side: Side, name: str, k: int) -> Balls:
     remedy = f"use --k {name}={largest}" if largest else f"it needs at least {COVER_SPAN}"
     there = counted(n, f"{side.name} point")
     raise TooFew(f"k = {k} of the cover pair looks at {depth} others (3k - 1), and there are {there}", remedy)
-
-
-def _rank_lost(real: Array, generated: Array) -> str:
-    dims, n = real.shape[1], min(len(real), len(generated))
-    if n > dims:
-        return ""
-    return f"{counted(n, 'point')} in {dims} dimensions: the covariances have lost rank and the value is mostly bias"

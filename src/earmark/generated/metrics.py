@@ -76,7 +76,9 @@ def itself(mean: Any) -> Any:
 class Judgement:
     """A metric of two sets: `combine` of the means of its terms.
 
-    `uncut_combine` is there for a metric that is cut at 1, and does the same without the cut.
+    `uncut_combine` is there for a metric that is cut at 1, and does the same without the cut. `told` are values of
+    single points that are worth knowing and no part of it: by how much each raises a distance. `at_shares` are values
+    of smaller sets that it was found from, each behind the share of the points.
     """
 
     terms: tuple[Term, ...]
@@ -84,6 +86,8 @@ class Judgement:
     reason: str = ""
     uncut_combine: Callable[..., Any] | None = None
     metric: str = ""
+    told: tuple[Term, ...] = ()
+    at_shares: tuple[tuple[float, float], ...] = ()
 
     @property
     def value(self) -> float:
@@ -242,7 +246,7 @@ def judge_clipped_coverage(sides: Sides) -> Judgement:
 
 # What a network trained on the real points decides (`one_class`), and distances of distributions (`distributions`).
 # 1 - 2 * area between two curves, summed over 30 steps, can end a little under 0; and the unbiased kernel distance of
-# equal distributions is 0 on average, so it falls below 0 half of the time.
+# equal distributions is 0 on average, so it falls below 0 half of the time, as do the others that have no excess.
 _ALAA = Metric("alpha_precision", (-0.05, 1.0), percent=True, asks="fidelity", needs=("network",))
 register(replace(_ALAA, paper="Alaa et al., ICML 2022"))
 register(replace(_ALAA, name="beta_recall", asks="coverage", paper="Alaa et al., ICML 2022"))
@@ -251,20 +255,30 @@ register(replace(_APART, paper="Dowson and Landau, 1982; Heusel et al., NeurIPS 
 register(replace(
     _APART, name="kernel_distance", range=UNBOUNDED, paper="Gretton et al., JMLR 13, 2012; Bińkowski et al., ICLR 2018",
 ))  # fmt: skip
+register(replace(
+    _APART, name="fad_inf", range=UNBOUNDED, paper="Chong and Forsyth, CVPR 2020; Gui et al., ICASSP 2024",
+    words="the Fréchet distance without the excess of few points: extrapolated from halves of both sets to 1/n = 0",
+))  # fmt: skip
+register(replace(
+    _APART, name="kad", range=UNBOUNDED, paper="Chung et al., KAD, 2025; Gretton et al., JMLR 13, 2012",
+    words="100 times the unbiased squared discrepancy under a Gaussian kernel as wide as the median real distance",
+))  # fmt: skip
 for _name in READ_TWICE:
     register(replace(metric_facts(_name), name=_name + LITERAL))
 
 METRICS: dict[str, Metric] = {name: metric_facts(name) for name in NAMES}
 BALLS = tuple(name for name, record in METRICS.items() if record.needs == ("sides",))
 NETWORK = tuple(name for name, record in METRICS.items() if record.needs == ("network",))
+DISTANCES = tuple(name for name, record in METRICS.items() if record.needs == ("sets",))
 ABLATIONS = ("clipped_density_unclipped_radii",)  # measured when they are named
 USUAL_BALLS = tuple(name for name in BALLS if name not in ABLATIONS)
-DEFAULT = tuple(name for name in METRICS if name not in (*NETWORK, *ABLATIONS))
+DEFAULT = tuple(name for name in METRICS if name not in (*NETWORK, *ABLATIONS, "fad_inf", "kad"))
+ALIASES = {"fad": "frechet_distance", "fd": "frechet_distance", "frechet_audio_distance": "frechet_distance"}
 
 
 def plan(metrics: str | Iterable[str] | None, default: tuple[str, ...]) -> tuple[str, ...]:
     """The metrics asked for, each once, in catalogue order; `all` is every metric but ablations."""
-    asked = named(default if metrics is None else metrics)
+    asked = [ALIASES.get(name, name) for name in named(default if metrics is None else metrics)]
     if not asked:
         raise UsageError("No metric was asked for: name at least one.")
     known = (*METRICS, *LITERALS)

@@ -104,8 +104,8 @@ def rank_generators(
     intervals: str | None = None, bootstrap: int | None = None, groups: Mapping[str, jackknife.Groups] | None = None,
     real_groups: jackknife.Groups = None, seed: int = 0, cap: bool = True,
     ids: Mapping[str, Sequence[str] | None] | None = None, real_ids: Sequence[str] | None = None,
-    ties: spaces.Ties = "average", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
-    subset: str = "", suite: str = "", progress: bool = False,
+    ties: spaces.Ties = "average", bandwidth: float | str = "real", device: str = "auto", memory: str | int = "2GB",
+    threads: int | None = None, subset: str = "", suite: str = "", progress: bool = False,
 ) -> RankedGenerators:  # fmt: skip
     """Judge several generated sets by one real set, and rank them: which differences would other draws show again?
 
@@ -130,6 +130,7 @@ def rank_generators(
     asked = Asked.make(
         metrics=metrics, k=k, correct=correct, reading=reading, distance=distance, intervals=intervals,
         bootstrap=bootstrap, seed=seed, cap=cap, ties=ties, device=device, memory=memory, threads=threads,
+        bandwidth=bandwidth,
     )  # fmt: skip
     sets = [
         GeneratedSet(name, vectors, (groups or {}).get(name), (ids or {}).get(name))

@@ -1,7 +1,7 @@
 """The audio side of Microsoft's CLAP of 2023: the HTSAT that transformers has, under another projection.
 
-The published file names its tensors as HTSAT's authors did, with queries, keys and values in one matrix;
-`rename_tensors` brings them to the names of transformers.
+The published files of both makers of CLAP name their tensors as HTSAT's authors did, with queries, keys and values in
+one matrix; `rename_tensors` and `rename_laion_tensors` bring them to the names of transformers.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from earmark.errors import require
 
 BASE = "audio_encoder.base.htsat."
 PROJECTION = "audio_encoder.projection."
+LAION = "audio_branch."
 
 _NAMES = (
     (r"^bn0\.", "batch_norm."),
@@ -58,19 +59,37 @@ class MicrosoftClap(nn.Module):  # type: ignore[misc]
 
 def rename_tensors(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors of the published file under the names of `MicrosoftClap`; what it does not have is left out."""
+    projection = {
+        "projection." + name.removeprefix(PROJECTION): value
+        for name, value in state.items()
+        if name.startswith(PROJECTION)
+    }
+    return projection | _renamed_htsat(state, BASE, "htsat.")
+
+
+def rename_laion_tensors(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors of LAION's published files under the names of `ClapAudioModelWithProjection`."""
+    projection = {
+        f"audio_projection.{ours}.{kind}": state[f"audio_projection.{theirs}.{kind}"]
+        for ours, theirs in (("linear1", 0), ("linear2", 2))
+        for kind in ("weight", "bias")
+        if f"audio_projection.{theirs}.{kind}" in state
+    }
+    return projection | _renamed_htsat(state, LAION, "audio_model.audio_encoder.")
+
+
+def _renamed_htsat(state: Mapping[str, Any], theirs: str, prefix: str) -> dict[str, Any]:
     ours: dict[str, Any] = {}
     for name, value in state.items():
-        if name.startswith(PROJECTION):
-            ours["projection." + name.removeprefix(PROJECTION)] = value
-        if not name.startswith(BASE):
+        if not name.startswith(theirs):
             continue
-        short = name.removeprefix(BASE)
+        short = name.removeprefix(theirs)
         for pattern, replacement in _NAMES:
             short = re.sub(pattern, replacement, short)
         whole = re.match(r"(.*)\.attn\.qkv\.(weight|bias)$", short)
         if whole is None:
-            ours["htsat." + short] = value
+            ours[prefix + short] = value
             continue
         for part, piece in zip(("query", "key", "value"), value.chunk(3), strict=True):
-            ours[f"htsat.{whole[1]}.attention.self.{part}.{whole[2]}"] = piece.clone()
+            ours[f"{prefix}{whole[1]}.attention.self.{part}.{whole[2]}"] = piece.clone()
     return ours

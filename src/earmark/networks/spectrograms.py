@@ -5,6 +5,8 @@ The models were trained with one of two spectrograms:
     short-time Fourier transform, centred, reflected   Whisper, WhisperSeg, CLAP
     Kaldi filter bank: 25 ms frames every 10 ms        AST, BEATs, EAT, AudioMAE
       within the clip, mean removed, pre-emphasis
+
+VGGish has a third: magnitudes of frames like Kaldi's, and nothing removed or emphasised.
 """
 
 from __future__ import annotations
@@ -35,6 +37,17 @@ def mel_bank(bins: int, bands: int, low: float, high: float, rate: int, norm: st
             bins, bands, low, high, rate, norm=norm, mel_scale=scale, triangularize_in_mel_space=scale == "kaldi"
         )
     return torch.from_numpy(bank).float()
+
+
+def vggish_mel(sounds: Any) -> Any:
+    """VGGish's input [B, frames, 64] of sounds [B, S] at 16 kHz: log(magnitude + 0.01) in bands from 125 to 7500 Hz.
+
+    The bands' triangles are straight in mels and not in hertz, as Kaldi's are.
+    """
+    shape = torch.hann_window(FRAME, device=sounds.device)
+    spectrum = torch.fft.rfft(sounds.unfold(-1, FRAME, HOP) * shape, FFT).abs()
+    bank = mel_bank(FFT // 2 + 1, 64, 125.0, 7500.0, 16000, None, "kaldi").to(sounds.device)
+    return (spectrum @ bank + 0.01).log()
 
 
 def mel_power(sounds: Any, bank: Any, fft: int, hop: int) -> Any:

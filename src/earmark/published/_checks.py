@@ -305,15 +305,16 @@ def _mean_ranks(rows: Sequence[Mapping[str, str]]) -> Recomputation:
 
 
 def _texts() -> Iterator[Recomputation]:
-    """The claims of the texts that agree with the tables; the others differ or cannot be told."""
+    """The claims of the texts that agree with the tables, of those that the tables decide."""
     judged = claims()
     for paper in PAPERS:
         mine = [claim for claim in judged if claim.paper == paper]
         verdicts = Counter(claim.verdict for claim in mine)
-        remark = f"{verdicts['differs']} differ, {verdicts['cannot be told']} cannot be told: see `published claims`"
+        undecided = f" ({verdicts['cannot be told']} cannot be told)" if verdicts["cannot be told"] else ""
         known = sum(claim.known == "agrees" for claim in mine)
-        agreed = [claim.verdict == "agrees" for claim in mine]
-        yield _counted("claims of the text that its tables bear out", paper, agreed, known, remark)
+        agreed = [claim.verdict == "agrees" for claim in mine if claim.verdict != "cannot be told"]
+        name = f"claims of the text that its tables bear out{undecided}"
+        yield _counted(name, paper, agreed, known, f"{verdicts['differs']} differ: see `published claims`")
 
 
 _CHECKS = (_sizes, _averages, _other_tables, _dtw, _correlations, _repeats, _codecs, _gicdm, _texts)

@@ -69,7 +69,8 @@ def _best_systems(index: ScoreIndex, metric: str) -> tuple[ScoreIndex, int]:
             ranks.setdefault(line, []).append(place / max(len(values) - 1, 1))
     if len(ranks) <= MOST_SYSTEMS:
         return index, 0
-    best = set(sorted(ranks, key=lambda line: float(np.mean(ranks[line])))[:MOST_SYSTEMS])
+    half = max(map(len, ranks.values())) / 2  # a rank on few subsets says little
+    best = set(sorted(ranks, key=lambda line: (len(ranks[line]) < half, float(np.mean(ranks[line]))))[:MOST_SYSTEMS])
     kept = Scores(tuple(row for row in index.rows if representation(row) in best))
     return ScoreIndex(kept), len(ranks) - len(best)
 

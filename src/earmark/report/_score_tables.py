@@ -23,7 +23,7 @@ from typing import TypedDict, Unpack
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.metric_text import facts
-from earmark.report.score_index import same_clips
+from earmark.report.score_index import different_clips, same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
 from earmark.tables.numbers import HYPHEN
@@ -52,7 +52,7 @@ def to_markdown(scores: Scores, **options: Unpack[TableOptions]) -> str:
 def to_latex(scores: Scores, *, label: str | None = None, **options: Unpack[TableOptions]) -> str:
     """The same as a LaTeX table environment that needs only the booktabs package.
 
-    All text is escaped, the caption too; `label` is taken as it is.
+    All text is escaped, the caption too; `label` has letters, digits and `:-_.`.
     """
     return score_table(scores, **options).to_latex(label=label)
 
@@ -201,15 +201,30 @@ def _cell(row: Row | None, best: set[Row], notes: dict[str, int], interval: bool
     return Cell(STATUS_MARKS.get(row.status, "") + form.text(row.value), bold=row in best, note=note, rest=rest)
 
 
-def _best(rows: Iterable[Row]) -> set[Row]:
-    """The rows that print the best value of their metric among comparable ones, unless all print the same."""
+def _columns(rows: Iterable[Row]) -> dict[tuple[str, ...], dict[float, list[Row]]]:
+    """Rows that can be compared, by what they print: a key for each metric and place."""
     columns: dict[tuple[str, ...], dict[float, list[Row]]] = {}
     for row in rows:
         if row.status == "ok" and row.value is not None:
             column = columns.setdefault((row.metric, *(getattr(row, name) for name in _COMPARABLE)), {})
             column.setdefault(float(_format(row.metric).text(row.value)), []).append(row)
+    return columns
+
+
+def _unmarked(rows: Iterable[Row]) -> list[str]:
+    """A sentence about metrics without a best because their rows are of different clips."""
+    found: dict[str, dict[str, None]] = {}
+    for (metric, *_), column in _columns(rows).items():
+        how = different_clips(row for own in column.values() for row in own) if len(column) > 1 else ""
+        if how:
+            found.setdefault(how, {})[metric] = None
+    return [f"no best of {', '.join(names)}: scored on different clips ({how})" for how, names in found.items()]
+
+
+def _best(rows: Iterable[Row]) -> set[Row]:
+    """The rows that print the best value of their metric among comparable ones, unless all print the same."""
     best: set[Row] = set()
-    for (metric, *_), column in columns.items():
+    for (metric, *_), column in _columns(rows).items():
         if len(column) > 1 and same_clips(row for found in column.values() for row in found):
             best.update(column[max(column) if facts(metric).higher_is_better else min(column)])
     return best
@@ -223,7 +238,7 @@ def _caption(constant: dict[str, str], interval: bool, lift: bool, lines: Iterab
         shown.append("[95 % interval]")
     if lift and any(row.lift is not None for row in rows):
         shown.append("(lift over chance)")
-    sentences = [", ".join(parts), "Value " + " ".join(shown) if shown else ""]
+    sentences = [", ".join(parts), "Value " + " ".join(shown) if shown else "", *_unmarked(rows)]
     return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences if sentence)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.errors import UsageError
 from earmark.generated.api import HEADLINES, Fidelity
-from earmark.generated.metrics import LITERAL
+from earmark.generated.metrics import DISTANCES, LITERAL
 from earmark.generated.metrics import facts as fidelity_facts
 from earmark.places import locate
 from earmark.report.figures import fidelity as figures
+from earmark.report.figures.distances import CAPTION, distances_drawn
 from earmark.report.figures.style import as_svg
 from earmark.report.html import _shell as shell
 from earmark.report.metric_text import facts, interval, number
 from earmark.scores import PointKey, Row
-from earmark.tables import MISSING, aligned, write_columns
+from earmark.tables import MISSING, NumberFormat, aligned, write_columns
 from earmark.tables.html import Html, bullets, drawing, paragraph, section, table, tag
 from earmark.wording import counted
 
@@ -53,10 +55,7 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
             blocks.append("\n".join(said))
         named = worst_named(scores, worst, distance)
         if named:
-            key = scores.leading(distance)
-            then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
-            by = f"{key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
-            blocks.append(f"worst samples, by {by}: {', '.join(named)}")
+            blocks.append(f"{_order_of(scores, distance)}: {', '.join(named)}")
     reasons = _reasons(scores)
     blocks += ["\n".join(f"note: {note}" for note in [*scores.notes, *reasons])] if [*scores.notes, *reasons] else []
     return "\n\n".join(blocks) + "\n"
@@ -65,14 +64,16 @@ def to_text(scores: Fidelity, heading: str = "", worst: int = 5) -> str:
 def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list[list[str]]]]:
     """The titles of the corrections, and for each question its metrics with their values under each correction."""
     rows = {(row.metric, row.correction): row for row in scores if row.distance == distance}
+    plain = all(metric in DISTANCES for metric, _ in rows)  # which know no GICDM
     corrections = [name for name in TITLES if any(correction == name for _, correction in rows)]
+    corrections = corrections[:1] if plain else corrections
     answers: dict[str, list[list[str]]] = {}
     for metric in dict.fromkeys(metric for metric, _ in rows):
         name = metric.removesuffix(LITERAL) + ", read literally" if metric.endswith(LITERAL) else metric
         line = [name, *(cell_text(rows.get((metric, which))) for which in corrections)]
         answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
     order = [question for question in QUESTIONS.values() if question in answers]
-    return [TITLES[name] for name in corrections], {question: answers[question] for question in order}
+    return ["" if plain else TITLES[name] for name in corrections], {question: answers[question] for question in order}
 
 
 def cell_text(row: Row | None) -> str:
@@ -80,6 +81,10 @@ def cell_text(row: Row | None) -> str:
         return ""
     if row.value is None:
         return MISSING
+    if row.metric in DISTANCES:  # of any size: four digits that count
+        size = math.floor(math.log10(abs(row.value))) if row.value else 0
+        four = NumberFormat(min(max(3 - size, 0), 12))
+        return f"{four.text(row.value)} {four.interval(row.low, row.high)}".rstrip()
     shown = number(row.value, row.metric) + ("%" if facts(row.metric).percent else "")
     return f"{shown} {interval(row)}".rstrip()
 
@@ -163,11 +168,28 @@ def _copies(scores: Fidelity, distance: str, correction: str) -> str:
     return f"{said}, and GICDM drops {int((copies * (kept == 0.0)).sum())} of these{beside}."
 
 
+def _order_of(scores: Fidelity, distance: str) -> str:
+    """What the worst samples are the worst in."""
+    key = scores.leading(distance)
+    if key[3] in DISTANCES:
+        return f"samples that raise {key[3]} most"
+    then = f", then {_second(key)[3]}" if _second(key) in scores.per_sample else ""
+    return f"worst samples, by {key[3]}{' with GICDM' if key[1] == 'gicdm' else ''}{then}"
+
+
 def worst_named(scores: Fidelity, count: int, distance: str | None = None) -> list[str]:
-    """The least real samples by name, each with what orders them: its score, then its misfit (GICDM) or its reach."""
-    if count < 1 or not any(key[3] in HEADLINES for key in scores.per_sample):
+    """The least real samples by name, each with what orders them: its score, then its misfit (GICDM) or its reach.
+
+    Of distances alone: those that raise the first of them most, each with how much.
+    """
+    of_points = [key[3] for key in scores.per_sample if distance in (None, key[0])]
+    if count < 1 or not any(metric in (*HEADLINES, *DISTANCES) for metric in of_points):
         return []
     key = scores.leading(distance)
+    if key[3] in DISTANCES:
+        raised = scores.per_sample[key]
+        rows = scores.worst(count, distance=distance).tolist()
+        return [f"{sample_name(scores, row)} ({raised[row]:+.2g})" for row in rows]
     columns = [scores.per_sample[key], scores.per_sample.get(_second(key))]
     rows = scores.worst(count, distance=distance).tolist()
     return [
@@ -204,7 +226,9 @@ def write_reals(scores: Fidelity, path: str | os.PathLike[str]) -> None:
     """Every real point, the least covered first, as .csv or .parquet: row, id and its scores."""
     if not scores.per_real:
         raise UsageError("No score of single real points was measured: ask for coverage, recall or clipped_coverage.")
-    found = np.stack([np.asarray(values) for values in scores.per_real.values()])
+    # A point that raises a distance is as bad as one that no sample covers; where both are known, coverage decides.
+    covered = [values for key, values in scores.per_real.items() if key[3] not in DISTANCES]
+    found = np.stack(covered or [-values for values in scores.per_real.values()])
     order = np.lexsort((np.arange(found.shape[1]), found.mean(axis=0)))
     columns = _columns(scores.per_real, scores.real_ids, order)
     write_columns(locate(path), columns, "single points", errors="surrogatepass")
@@ -250,7 +274,7 @@ def _scores(scores: Fidelity, distance: str) -> list[Html]:
 
 def _samples(scores: Fidelity, distance: str, worst: int) -> list[Html]:
     if not any(key[0] == distance and key[3] == "reach" for key in scores.per_sample):
-        return [paragraph("No metric of single samples was asked for.")]
+        return _raising(scores, distance, worst)
     picture = as_svg(figures.histogram(scores, distance), f"samples {distance}", "Scores of single samples")
     made = [drawing(picture, figures.HISTOGRAM_CAPTION)]
     metric, order = scores.leading(distance)[3], scores.worst(worst, distance=distance)
@@ -274,6 +298,21 @@ def _samples(scores: Fidelity, distance: str, worst: int) -> list[Html]:
     return made
 
 
+def _raising(scores: Fidelity, distance: str, worst: int) -> list[Html]:
+    """The samples that raise distances most, where no ball was asked for."""
+    keys = [key for key in scores.per_sample if key[0] == distance]
+    if not any(key[3] in DISTANCES for key in keys):
+        return [paragraph("No metric of single samples was asked for.")]
+    picture = as_svg(distances_drawn(scores), f"distances {distance}", "Values of smaller sets, and the worst samples")
+    lines = [
+        [sample_name(scores, row), *(f"{scores.per_sample[key][row]:+.3g}" for key in keys)]
+        for row in scores.worst(worst, distance=distance).tolist()
+    ]
+    heads = ["sample", *(key[3] for key in keys)]
+    caption = "By how much a sample raises each distance, the worst first"
+    return [drawing(picture, CAPTION), table(heads, lines, words=1, caption=caption, sortable=False)]
+
+
 def _explained() -> Html:
     return bullets([
         "A ball reaches from a real point to its k-th neighbour. A sample inside one is near something real.",
@@ -282,6 +321,8 @@ def _explained() -> Html:
         "fidelity. Where it raises fidelity by much, listen: it also takes in some samples just outside of all balls.",
         "reach is the distance of a sample to a real point in radii of that point's ball, the smallest of all: over 1 "
         "is outside of every ball.",
+        "frechet_distance grows as sets get smaller; fad_inf is what is left of it for endless ones. kad and "
+        "kernel_distance do not depend on the number of samples.",
         "A 95 % interval says where the value would lie with other real points and other samples of the same "
         "generator, as many as here; it comes from smaller sets, unless a bootstrap was asked for, which holds the "
         "balls fixed and is too narrow.",

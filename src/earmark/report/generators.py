@@ -132,10 +132,15 @@ def told_apart(ranked: RankedGenerators, metric: str, correction: str, distance:
     tested = [row for row in rows if row.p_value is not None]
     if len(lines) < 2 or not tested:
         return f"{_title(metric, correction)}: no pair was tested, so the order may be chance."
-    best = [line.system for line in lines if line.rank == 1]
-    like = [line.system for line in lines if line.may_lead and line.rank > 1 and line.low]
-    open_ = [line.system for line in lines if line.rank > 1 and not line.low]
-    behind = [line.system for line in lines if not line.may_lead]
+    # A set that was not tested, such as one of three samples, may have the best value and yet not lead.
+    known = [line for line in lines if line.low]
+    if not known:
+        return f"{_title(metric, correction)}: no rank was tested, so the order may be chance."
+    first = min(line.rank for line in known)
+    best = [line.system for line in known if line.rank == first]
+    like = [line.system for line in known if line.may_lead and line.rank > first]
+    open_ = [line.system for line in lines if not line.low]
+    behind = [line.system for line in known if not line.may_lead]
     parts = [f"{_named(best)} {'leads' if len(best) == 1 else 'lead'} by {_title(metric, correction)}"]
     if copying := [name for name in best if (distance, "none", "all", "copy") in ranked.fidelities[name].per_sample]:
         parts.append(f"but {_named(copying)} {'plays' if len(copying) == 1 else 'play'} real points back")

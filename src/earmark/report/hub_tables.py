@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from earmark.evaluation.hub_grid import BestSize, HubGrid, MeanRank, spelled
+from earmark.geometry.corrections import parse_all
 from earmark.published import read
 from earmark.scores import Row, Scores
 from earmark.tables import MISSING, aligned, plain
@@ -58,14 +59,32 @@ def grid_text(grid: HubGrid, *, printed: bool = False) -> str:
             lines = [line for line in grid.best if (line.dataset, line.distance) == (dataset, distance)]
             blocks.append(_best_text(f"{plain(dataset, _MOST)} · {distance}", lines))
         if ranks := grid.mean_ranks(distance):
-            blocks.append(_ranks_text(ranks, len(grid.datasets), printed))
+            whole = grid.whole_sets(distance)
+            blocks.append(_ranks_text(ranks, len(whole), printed))
+            if lacking := [name for name in grid.datasets if name not in whole]:
+                blocks.append(f"Not in the means: {', '.join(lacking)}, where a correction could not be measured.")
     known = any(line.hub_ratio_elsewhere is not None for line in grid.best)
     blocks.append(SELECTED if known else SELECTED.partition(" The column")[0])
     reasons = dict.fromkeys(
         f"note: {line.dataset}, {line.correction}: {line.reason}" for line in grid.best if line.reason
     )
+    reasons |= dict.fromkeys(f"note: {name}: too few points for K = {sizes}" for name, sizes in _unfit(grid).items())
     blocks += ["\n".join(reasons)] if reasons else []
     return "\n\n".join(blocks) + "\n"
+
+
+def _unfit(grid: HubGrid) -> dict[str, str]:
+    """By data set, the sizes of the grid that it has too few points for while others fit."""
+    tried: dict[str, dict[int, bool]] = {}
+    for row in grid.scores:
+        if row.metric == "hub_ratio" and (one := parse_all(row.correction)[0]).local:
+            sizes = tried.setdefault(row.subset, {})
+            sizes[one.k] = sizes.get(one.k, False) or row.value is not None
+    return {
+        name: ", ".join(str(size) for size, fits in sizes.items() if not fits)
+        for name, sizes in tried.items()
+        if any(sizes.values()) and not all(sizes.values())
+    }
 
 
 def _best_text(title: str, lines: Sequence[BestSize]) -> str:

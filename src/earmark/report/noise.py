@@ -4,6 +4,9 @@
     above chance      (value(share) - chance(share)) / (value(0) - chance(0)), where labels were shuffled and the
                       value without noise lies above 97.5 % of the shuffles
 
+Only metrics of which more is better are drawn: of one of which less is better, nothing is left or lost. All values of a
+figure are of one protocol, the one that has most of them.
+
 Over several subsets the means are divided, not the quotients averaged: a subset near zero would drown the others.
 
 A metric that is far above zero by chance, as GSR is, cannot fall to nothing, and looks steadier of the value than it is
@@ -64,6 +67,8 @@ class NoiseCurves(NamedTuple):
     averaged: int  # over so many subsets, where there are too many for a panel each
     known: int  # configurations with label noise, drawn or not
     protocol: str
+    reversed: tuple[str, ...] = ()  # metrics that were asked for, and of which less is better
+    elsewhere: int = 0  # subsets that were measured under another protocol only
 
     @property
     def kinds(self) -> list[str]:
@@ -91,9 +96,17 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
         raise InputError(
             "No row was measured under label noise: add `--label-noise 0.01,0.05,0.1,0.2` to `earmark run`."
         )
-    measured = dict.fromkeys(row.metric for row in noisy)
-    wanted = tuple(metrics) or tuple(m for m in METRICS if m in measured) or (next(iter(measured)),)
-    found = {metric: _by_cell(index, noisy, metric) for metric in wanted}
+    measured = sorted(dict.fromkeys(row.metric for row in noisy), key=lambda name: not facts(name).higher_is_better)
+    asked = tuple(metrics) or tuple(m for m in METRICS if m in measured) or (measured[0],)
+    wanted = tuple(metric for metric in asked if facts(metric).higher_is_better)
+    if not wanted:
+        raise InputError(
+            f"Less is better in {listed(asked)}, so that nothing is left or lost of it under label noise: choose a "
+            "metric of which more is better, such as P@1, or read its values with `earmark compare RUN --vary noise`."
+        )
+    cells = {metric: _by_cell(index, noisy, metric) for metric in wanted}
+    protocol = _one_protocol(cells)
+    found = {metric: own.get(protocol, {}) for metric, own in cells.items()}
     shown = tuple(metric for metric in wanted if found[metric])
     if not shown:
         raise InputError(f"{listed(wanted)} has no value both with and without label noise.")
@@ -102,10 +115,8 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
     lines = lines if _shared_places(index, found, shown, lines) else lines[:1]
     shown = shown if _shared_places(index, found, shown, lines) else shown[:1]
     places = _shared_places(index, found, shown, lines)
-    rows = [
-        own for metric in shown for (line, place), own in found[metric].items() if line in lines and place in places
-    ]
-    protocols = {row.protocol for own in rows for row in own.values()}
+    measured_on = {place for own in cells.values() for cell in own.values() for line, place in cell if line in lines}
+    kept = {place for own in found.values() for _, place in own}
     curves = [
         _curve(line, metric, place, found[metric][line, place])
         for metric in shown
@@ -123,7 +134,8 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
         ]
     return NoiseCurves(
         shown, lines, tuple(dict.fromkeys(curve.subset for curve in curves)), shares, tuple(curves), averaged,
-        len(ranked), " / ".join(PROTOCOLS.get(name, name) for name in sorted(protocols)),
+        len(ranked), PROTOCOLS.get(protocol, protocol), tuple(name for name in asked if name not in wanted),
+        len(measured_on - kept),
     )  # fmt: skip
 
 
@@ -135,18 +147,29 @@ def _shared_places(
     return [place for place in index.subsets if place in set.intersection(*known)]
 
 
-def _by_cell(index: ScoreIndex, noisy: Sequence[Row], metric: str) -> Cells:
-    """By configuration and subset, the rows by share; across groups where both were measured so."""
+def _by_cell(index: ScoreIndex, noisy: Sequence[Row], metric: str) -> dict[str, Cells]:
+    """By protocol, then by configuration and subset: the rows by share."""
     clean = [row for row in index.rows if row.metric == metric and row.status == "ok" and row.value]
     cells: dict[tuple[Representation, Subset, str], dict[float, Row]] = {}
     for row in [*clean, *(row for row in noisy if row.metric == metric)]:
         key = representation(row), Subset(row.suite, row.labelled_subset), row.protocol
         cells.setdefault(key, {})[row.label_noise] = row
-    whole = {key: rows for key, rows in cells.items() if 0.0 in rows and len(rows) > 1}
-    best: Cells = {}
-    for line, place, protocol in sorted(whole, key=lambda key: key[2] == ALL):  # across groups first
-        best.setdefault((line, place), whole[line, place, protocol])
-    return best
+    found: dict[str, Cells] = {}
+    for (line, place, protocol), rows in cells.items():
+        if 0.0 in rows and len(rows) > 1:
+            found.setdefault(protocol, {})[line, place] = rows
+    return found
+
+
+def _one_protocol(cells: Mapping[str, Mapping[str, Cells]]) -> str:
+    """The protocol with most metrics, then with most values; across groups where two have as many."""
+    names = dict.fromkeys(name for own in cells.values() for name in own)
+
+    def worth(name: str) -> tuple[int, int, bool]:
+        sizes = [len(own[name]) for own in cells.values() if name in own]
+        return len(sizes), sum(sizes), name != ALL
+
+    return max(names, key=worth, default=ALL)
 
 
 def _best_first(found: Cells) -> list[Representation]:
@@ -195,6 +218,10 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
         f"What is left of {listed(found.metrics)} ({found.protocol}) when a share of the labels is exchanged for "
         f"others; {where}. Dotted: (1 − share)², the probability that two clips of one label still share it."
     ]
+    if found.reversed:
+        sentences.append(f"Not drawn: {listed(found.reversed)}, of which less is better.")
+    if found.elsewhere:
+        sentences.append(f"Left out: {counted(found.elsewhere, 'subset')} measured under another protocol only.")
     if len(found.lines) < found.known:
         sentences.append(
             f"Drawn are {len(found.lines)} of {found.known} configurations, the best of each model by "

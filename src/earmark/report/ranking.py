@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from earmark.report.score_index import ScoreIndex, Subset, same_clips, subset
+from earmark.report.score_index import ScoreIndex, Subset, different_clips, subset
 from earmark.scores import Row, Scores
 from earmark.wording import counted, listed
 
@@ -95,10 +95,8 @@ class Ranking:
         """Why none of some rows of a subset may be called the best; nothing where one may."""
         if shared := self._too_few.get(place):
             return f"its {shared.systems} systems share only {shared.shared} of {shared.clips} clips"
-        if same_clips(rows):
-            return ""
-        counts = [row.n for row in rows if row.n is not None]
-        return f"its systems were scored on different clips (n = {min(counts)} to {max(counts)})"
+        how = different_clips(rows)
+        return f"its systems were scored on different clips ({how})" if how else ""
 
 
 def rank(

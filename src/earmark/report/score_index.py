@@ -6,14 +6,17 @@ set of clips that was scored by itself. Means over subsets are left out here; th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from earmark.report.metric_text import facts, goodness
 from earmark.scores import Row, Scores
+from earmark.scores.spelling import SAMPLED
 
 ALL, ACROSS = "all", "across_groups"
+_DRAWN = re.compile(rf"\(sample [^()]*\)|\d+ of \d+ {SAMPLED} \(seed \d+\)")
 PROTOCOLS = {ALL: "all pairs", ACROSS: "across groups"}
 
 
@@ -136,8 +139,23 @@ def protocol_name(found: Values) -> str:
 
 
 def same_clips(rows: Iterable[Row]) -> bool:
-    """Whether rows of one metric, subset and protocol rest on the same number of clips, as far as they tell."""
-    return len({row.n for row in rows if row.n is not None}) <= 1
+    """Whether rows of one metric, subset and protocol rest on the same clips, as far as they tell."""
+    return not different_clips(rows)
+
+
+def different_clips(rows: Iterable[Row]) -> str:
+    """How the clips of such rows differ: in their number, or in the draw; nothing where they do not, as they tell."""
+    rows = list(rows)
+    counts = {row.n for row in rows if row.n is not None}
+    if len(counts) > 1:
+        return f"n = {min(counts)} to {max(counts)}"
+    drawn = sorted({draw for row in rows if (draw := drawn_clips(row))})
+    return " and ".join(drawn) if len(drawn) > 1 else ""
+
+
+def drawn_clips(row: Row) -> str:
+    """Which clips were drawn for a row, as its reason says: `sample 5x5, seed 0`; nothing where it does not."""
+    return ", ".join(found[0].strip("()").replace(" (", ", ") for found in _DRAWN.finditer(row.reason))
 
 
 def ranked(rows: Mapping[Representation, Row]) -> list[tuple[Representation, Row]]:

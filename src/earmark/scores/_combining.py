@@ -61,7 +61,10 @@ def combine(
     shrunk = _shrinkage(down, up, units)
     if not all(map(math.isfinite, ends)):
         return _root(down, shrunk), _root(up, shrunk)
-    bends = [w * w * _bend(part, ends) for w, part in zip(shrunk, parts, strict=True)]
+    found = [_bend(part, ends) for part in parts]
+    bends = [w * w * bend for w, bend in zip(shrunk, found, strict=True) if bend is not None]
+    if len(bends) < len(parts):
+        return _root(down, shrunk), _root(up, shrunk)
     to_low = [(part.value - ends[0], ends[1] - part.value) for part in parts]
     return (
         _reach(down, bends, to_low) / len(parts),
@@ -85,11 +88,19 @@ def _shrinkage(down: Sequence[float], up: Sequence[float], units: Sequence[int])
     return [whole / q for q in quantiles]
 
 
-def _bend(part: Around, ends: tuple[float, float]) -> float:
-    """c of (value - t)^2 = c (t - a) (b - t), which the end of the longer arm fulfils."""
-    end = part.low if part.value - part.low >= part.high - part.value else part.high
-    room = (end - ends[0]) * (ends[1] - end)
-    return (part.value - end) ** 2 / room if room > 0 else 0.0
+def _bend(part: Around, ends: tuple[float, float]) -> float | None:
+    """c of (value - t)^2 = c (t - a) (b - t), which the end of the longer arm fulfils.
+
+    Where that reaches an end of the range the other arm says it; None where neither does.
+    """
+    arms = sorted((part.low, part.high), key=lambda end: -abs(part.value - end))
+    if part.low == part.value == part.high:
+        return 0.0
+    for end in arms:
+        room = (end - ends[0]) * (ends[1] - end)
+        if room > 0 and end != part.value:
+            return (part.value - end) ** 2 / room
+    return None
 
 
 def _reach(arms: Sequence[float], bends: Sequence[float], rooms: Sequence[tuple[float, float]]) -> float:

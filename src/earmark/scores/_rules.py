@@ -14,7 +14,7 @@ from earmark.scores._combining import UNBOUNDED, Around, combine
 from earmark.scores._table import Scores
 from earmark.scores.metrics import metric_facts
 from earmark.scores.rows import Row, distinct
-from earmark.scores.spelling import mean_over
+from earmark.scores.spelling import mean_over, without_sample
 
 
 class VocSimSubset(NamedTuple):
@@ -133,7 +133,8 @@ def aggregate(
 
     A subset that the rule requires and that has no ok row makes the result not_applicable, with a reason that
     names it. The rule "mean" requires nothing: it averages the ok rows, and its reason names the subsets of
-    the same suite that it lacks. Rows that are means already, and rows under label noise, are left out.
+    the same suite that it lacks. Rows that are means already, and rows under label noise, are left out. A subset and a
+    sample of it share clips: InputError, because they are no two subsets of one mean.
 
     Args:
         scores: The rows of the subsets.
@@ -167,6 +168,7 @@ def aggregate(
 
 def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], strict: bool, harmonic: bool) -> Row:
     rows = [members[name] for name in wanted if name in members and members[name].status == "ok"]
+    _refuse_shared(row.subset for row in rows)
     values = [row.value for row in rows if row.value is not None]
     have = {row.subset for row in rows if row.value is not None}
     missing = [
@@ -215,6 +217,17 @@ def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], s
         unit=_shared(rows, "unit") if low is not None else "",
         shuffle=_shared(rows, "shuffle"),
     )
+
+
+def _refuse_shared(subsets: Iterable[str]) -> None:
+    """InputError where a subset and a sample of it, or two samples of it, would count as two."""
+    seen: dict[str, str] = {}
+    for name in subsets:
+        other = seen.setdefault(without_sample(name), name)
+        if other != name:
+            raise InputError(
+                f'"{other}" and "{name}" share clips and cannot be two subsets of one mean: choose one of them.'
+            )
 
 
 def _total(rows: Sequence[Row], name: str) -> float | None:

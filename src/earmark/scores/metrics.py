@@ -34,7 +34,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "fidelity": (
         "earmark.generated.metrics",
         "precision recall density coverage sym_precision sym_recall p_precision p_recall precision_cover recall_cover "
-        "clipped_density clipped_coverage alpha_precision beta_recall frechet_distance kernel_distance "
+        "clipped_density clipped_coverage alpha_precision beta_recall frechet_distance fad_inf kernel_distance kad "
         "clipped_density_literal clipped_coverage_literal clipped_density_unclipped_radii",
     ),
     "signal": (

@@ -89,6 +89,11 @@ def without_sample(subset: str) -> str:
     return _SAMPLE.sub("", subset) if "~" in subset else subset
 
 
+def sample_of(subset: str) -> str:
+    """Which sample of a subset it is: `50x5` of `BS1~50x5`; nothing of a whole one."""
+    return "+".join(_SAMPLE.findall(subset)) if "~" in subset else ""
+
+
 def without_samples(ablation: str) -> str:
     """The ablations of a row that are more than a smaller choice of clips."""
     return "+".join(part for part in ablation.split("+") if not part.startswith("sample"))

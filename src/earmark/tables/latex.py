@@ -11,10 +11,12 @@ letters and rather too wide than too narrow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from earmark.errors import UsageError, quoted
 from earmark.tables._text import one_line
 from earmark.tables.numbers import MISSING
 
@@ -73,8 +75,10 @@ def table_source(
     page: Page | None = None,
 ) -> str:  # fmt: skip
     """The LaTeX of a table; `page` None is LaTeX's own, whose width no table overruns."""
+    if label and not re.fullmatch(r"[A-Za-z0-9:._-]+", label):
+        raise UsageError(f"The LaTeX label {quoted(label)} has to be of letters, digits and : - _ . alone.")
     layout = _layout(heads, body, notes, title, page or Page())
-    lines = list(_packages(layout))
+    lines = [*_packages(layout), *_foreign(heads, body, notes, title)]
     lines += _long(heads, body, notes, title, label, layout) if layout.long else _float(
         heads, body, notes, title, label, layout
     )  # fmt: skip
@@ -169,6 +173,19 @@ def _packages(layout: _Layout) -> Iterator[str]:
         needed.append("rotating")
     if needed:
         yield rf"% needs \usepackage{{{','.join(['booktabs', *needed])}}}"
+
+
+def _foreign(heads: Sequence[Head], body: Body, notes: Sequence[str], title: str) -> Iterator[str]:
+    """A comment about letters that pdfLaTeX does not print; they stand in the table as they are."""
+    texts = [title, *notes, *(head.title + head.over for head in heads), *(cell for line in body.seen for cell in line)]
+    marks = sorted({mark for text in texts for mark in one_line(text) if not _known(mark)})
+    if marks:
+        yield f"% needs XeLaTeX or LuaLaTeX and a font that has {' '.join(marks)}"
+
+
+def _known(mark: str) -> bool:
+    """Whether pdfLaTeX prints a character, as it is or as `latex_escape` has it."""
+    return mark < "\u0180" or mark in _LATEX or mark in "‘’“”—…"
 
 
 def _float(
@@ -286,27 +303,50 @@ _WIDTHS = (
     | dict.fromkeys("⁰¹²³⁴⁵⁶⁷⁸⁹", 4.0)
     | dict.fromkeys("↑↓/", 5.0)
 )
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    MISSING: "--",
-    "\N{MINUS SIGN}": "$-$",
-    "±": r"$\pm$",
-    "†": r"\textdagger{}",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    # After the \\ that ends a line, a bare bracket or star would be read as its argument.
-    "[": "{[}",
-    "*": "{*}",
-    "·": r"\textperiodcentered{}",
-    "×": r"$\times$",
-    "²": "$^2$",
-    "δ": r"$\delta$",
-    "η": r"$\eta$",
-    "σ": r"$\sigma$",
-} | {mark: "\\" + mark for mark in "&%$#_{}"}
+_LATEX = (
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        MISSING: "--",
+        "\N{MINUS SIGN}": "$-$",
+        "±": r"$\pm$",
+        "†": r"\textdagger{}",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        # After the \\ that ends a line, a bare bracket or star would be read as its argument.
+        "[": "{[}",
+        "*": "{*}",
+        "·": r"\textperiodcentered{}",
+        "×": r"$\times$",
+        "÷": r"$\div$",
+        "→": r"$\rightarrow$",
+        "←": r"$\leftarrow$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "≠": r"$\neq$",
+        "≈": r"$\approx$",
+        "∞": r"$\infty$",
+        "√": r"$\surd$",
+        "°": r"$^\circ$",
+        "µ": r"$\mu$",  # the sign of micro
+        "Δ": r"$\Delta$",
+        "Σ": r"$\Sigma$",
+        "Ω": r"$\Omega$",
+    }
+    | {mark: f"$^{place}$" for place, mark in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+    | {
+        mark: rf"$\{name}$"
+        for mark, name in zip(
+            "αβγδεζηθικλμνξπρστυφχψω",
+            "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi "
+            "psi omega".split(),
+            strict=True,
+        )
+    }
+    | {mark: "\\" + mark for mark in "&%$#_{}"}
+)

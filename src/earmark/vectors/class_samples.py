@@ -50,6 +50,7 @@ class Draw:
     of_classes: int
     of_clips: int  # with a label, whatever their class
     largest: int  # clips of the largest class
+    tied: tuple[int, int] = (0, 0)  # of the classes of one size that the cut divides: drawn, and how many there are
 
     @property
     def text(self) -> str:
@@ -64,9 +65,21 @@ class Draw:
         elif sample.classes is None or self.classes < sample.classes:
             which = f"the {classes} that {'has' if self.classes == 1 else 'have'} as many"
         else:
-            which = f"{classes} drawn at random" if sample.random else f"the {self.classes} most frequent classes"
+            which = f"{classes} drawn at random" if sample.random else self._most_frequent
         drawn = "" if asked is None and not sample.random else f", seed {self.seed}"
         return f"{len(self.rows)} of {counted(self.of_clips, 'clip')}, {each} of {which} (sample {sample}{drawn})"
+
+    @property
+    def _most_frequent(self) -> str:
+        """Which classes the most frequent are; where some of one size were left out, that the alphabet chose."""
+        drawn, tied = self.tied
+        if drawn == tied:
+            return f"the {self.classes} most frequent classes"
+        if drawn == self.classes:
+            among = f"{tied} classes" if tied == self.of_classes else f"the {tied} most frequent classes, all"
+            return f"the first {drawn} in the alphabet of {among} of one size"
+        chosen = f"{drawn} of them the first in the alphabet of {tied} of one size"
+        return f"the {self.classes} most frequent classes, {chosen}"
 
 
 def parse_sample(text: str) -> ClassSample:
@@ -112,10 +125,16 @@ def draw_sample(labels: Sequence[str | None], ids: Sequence[str] | None, sample:
             names = {row: str(row) if ids is None else ids[row] for row in members}
             members = sorted(members, key=lambda row: (_chance("clip", seed, names[row]), row))[: sample.clips]
         rows += members
+    smallest = sizes[chosen[-1]] if chosen else 0
+    tied = (0, 0) if sample.random else (_of_size(chosen, sizes, smallest), _of_size(fitting, sizes, smallest))
     return Draw(
         sample, seed, tuple(sorted(rows)), len(chosen), len(fitting), len(sizes), sizes.total(),
-        max(sizes.values(), default=0),
+        max(sizes.values(), default=0), tied,
     )  # fmt: skip
+
+
+def _of_size(classes: Sequence[str], sizes: Mapping[str, int], size: int) -> int:
+    return sum(sizes[label] == size for label in classes)
 
 
 def told(draws: Mapping[str, Draw]) -> list[str]:

@@ -353,8 +353,9 @@ def _method(study: Study) -> Html:
         "chance.",
         "A model's win rate on a dataset is the share of other models that it beats; coverage is the Pearson "
         "correlation of mean win rates on some datasets and on all.",
-        f"Predictions: {sentences.held_out(study)}; {len(set(study.matrix.families))} families of "
-        f"{len(study.matrix.models)} models.",
         "Every table of this page lies beside it as a CSV file.",
     ]
+    if study.pounce is not None:
+        families = f"{len(set(study.matrix.families))} families of {len(study.matrix.models)} models"
+        words.insert(2, f"Predictions: {sentences.held_out(study)}; {families}.")
     return section("method", "How it was done", bullets(words))

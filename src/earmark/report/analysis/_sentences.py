@@ -73,6 +73,11 @@ def representatives(study: Study) -> list[str]:
     total = len(study.prowl.datasets)
     run = "this 1" if len(names) == 1 else f"these {len(names)}"
     of = "" if study.covered == "all" else ", on the 80 % of the models that train"
+    if len(names) == total:
+        return [
+            f"No few datasets do: the models come out in the order that all {total} give (coverage η of {THRESHOLD} or "
+            "more; 1 is the same ranking) only with all of them."
+        ]
     sentences = [
         f"Run {listed(names)} first: with {run} of {total} datasets the models come out nearly in the order that all "
         f"datasets give{of}. The two rankings correlate at {best.coverage[best.size - 1]:.3f} (coverage η; 1 is the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,10 +104,23 @@ def _name_settings(axes: Any, points: Sequence[Point], scale: float) -> None:
                 break
         else:
             groups.append([point])
+    far = 0.7 * max(point.kbps for point in points)  # names to the right of these would leave the panel
     for group in groups:
-        names = ", ".join(style.name_of(point.system, 10) for point in group)
-        at = group[0].kbps, scale * group[0].value
-        axes.annotate(names, at, (3.5, 2.5), fontsize=6.5, textcoords="offset points", color=style.MUTED)
+        names = _together([style.name_of(point.system, 10) for point in group])
+        at, side = (group[0].kbps, scale * group[0].value), -1 if group[0].kbps > far else 1
+        axes.annotate(
+            names, at, (3.5 * side, 2.5), textcoords="offset points", ha="left" if side > 0 else "right", fontsize=6.5,
+            color=style.MUTED,
+        )  # fmt: skip
+
+
+def _together(names: Sequence[str]) -> str:
+    """Names in short: F1,2,5 for F1, F2 and F5."""
+    ordered = sorted(names)
+    rest = [
+        name[1:] if name[1:].isdigit() and name[:1] == before[:1] else f" {name}" for before, name in pairwise(ordered)
+    ]
+    return ",".join([ordered[0], *rest])
 
 
 def _drawn(points: Sequence[Point], found: Comparison, scale: float) -> tuple[list[float], list[float], Any]:

@@ -12,7 +12,9 @@ import numpy as np
 
 from earmark.errors import InputError
 from earmark.generated.api import Fidelity
+from earmark.generated.metrics import DISTANCES
 from earmark.report.figures import style
+from earmark.report.figures.distances import distances_drawn
 from earmark.report.figures.style import COLOURS, GRID, INK, MUTED, PAPER, look, name_of, new_figure
 from earmark.scores import Row, Scores
 
@@ -51,7 +53,8 @@ def overview(scores: Fidelity, distance: str | None = None, title: str = "") -> 
     """Everything in one picture: the plane, the scores of single samples, the worst samples by name."""
     distance = _distance(scores, distance)
     if (distance, "none", "all", "reach") not in scores.per_sample:
-        scores.leading(distance)
+        if scores.leading(distance)[3] in DISTANCES:
+            return distances_drawn(scores, title)
         raise InputError("There is no ball to draw samples against: the real set is too small for this k.")
     with look():
         figure = new_figure(9.6, 6.4)
@@ -172,10 +175,8 @@ def draw_sets(axes: Any, scores: Scores, distance: str, pair: str | None = None)
         if pair in (points := _points(scores, distance, system))
     }  # fmt: skip
     frame_plane(axes, right, up)
-    for place, (system, by_correction) in enumerate(found.items()):
-        # Neighbours differ in colour and marker, and no two of 49 have both in common.
-        colour, marker = style.style_of(place)[0], style.style_of(place + place // len(COLOURS))[1]
-        draw_on_plane(axes, by_correction, colour, marker, name=name_of(system, 24))
+    for system, look_of_set in style.looks(list(found)).items():
+        draw_on_plane(axes, found[system], *look_of_set, name=name_of(system, 24))
     _zoom(axes, [rows for by_correction in found.values() for rows in by_correction.values()])
     longest = max(len(name_of(system, 24)) for system in found)
     _plane_legend(
@@ -220,7 +221,8 @@ def draw_on_plane(
     for correction, (x, y) in spots.items():
         up, right = by_correction[correction]
         _bars(axes, up, right, x, y, colour)
-        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", zorder=3, clip_on=False,
+        axes.plot(x, y, marker, markersize=7, markeredgecolor=colour, linestyle="none", clip_on=False,
+                  zorder=3 if correction == "none" else 4,  # what is to be trusted lies on top
                   markerfacecolor=PAPER if correction == "none" else colour, markeredgewidth=1.4)  # fmt: skip
         if up.value is not None and up.value > TOP:
             beside = {"xytext": (9, -11), "textcoords": "offset points", "color": colour, "fontsize": 7.5}

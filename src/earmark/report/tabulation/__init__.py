@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import UsageError, did_you_mean, quoted
 from earmark.report._score_tables import score_table
 from earmark.report.tabulation.chance import chance_tables
-from earmark.report.tabulation.choice import KINDS, Choice
+from earmark.report.tabulation.choice import KINDS, Choice, absent
 from earmark.report.tabulation.grid import GridColumn, chosen_lines, shown_lines
 from earmark.report.tabulation.means import chosen_metrics, codec_table, full_tables, main_table
 from earmark.report.tabulation.sources import Configuration, TableSource, configuration, open_source
 from earmark.report.tabulation.subsets import subset_table
 from earmark.scores import Row, Scores
 from earmark.scores.metrics import named
+from earmark.scores.rows import distinct
 from earmark.tables import Page, Table, csv_text, parquet_bytes
 
 __all__ = ["KINDS", "Choice", "Tabulation", "tabulate"]
@@ -102,6 +103,7 @@ def tabulate(
     """
     wanted = Choice.of(**choice)
     opened = open_source(source, wanted, with_repeats=with_repeats, facts=facts)
+    _check_names(opened, wanted)
     kinds = named(kind) if kind else ["codecs" if opened.codecs else "main"]
     tables: list[Table] = []
     for name in kinds:
@@ -111,6 +113,21 @@ def tabulate(
             )
         tables += _MAKERS[name](opened, wanted)
     return Tabulation(tuple(tables), tuple(_remarks(opened, wanted, kinds)))
+
+
+def _check_names(source: TableSource, choice: Choice) -> None:
+    """UsageError for a new name of a system that is not there, or that another one has."""
+    present = distinct((*source.scores.rows, *source.given.rows), "system")
+    for old in choice.rename:
+        if old not in present:
+            raise UsageError(absent(old, present, "system", source.name))
+    shown: dict[str, str] = {}
+    for system in present if choice.rename else ():
+        new = choice.rename.get(system, system)
+        if shown.setdefault(new, system) != system:
+            raise UsageError(
+                f"{quoted(shown[new])} and {quoted(system)} would both be called {quoted(new)}: rename one."
+            )
 
 
 def _score_tables(source: TableSource, choice: Choice) -> list[Table]:

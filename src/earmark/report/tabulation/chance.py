@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from earmark import published
 from earmark.errors import InputError
 from earmark.report.tabulation.choice import Choice
+from earmark.report.tabulation.draws import draws_said
 from earmark.report.tabulation.grid import (
     GridColumn,
     Notes,
@@ -61,18 +64,19 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
     form = number_format(metric, choice, source, usual=2 if printed else None)
     found = {name: _against(source, choice, metric, name) for name in names}
     columns = [
-        GridColumn("observed", metric, {line: one.mean for line, one in found[name].items()}, name) for name in names
+        GridColumn("observed", metric, {line: one.mean for line, one in found[name].items()}, name, mean=True)
+        for name in names
     ]
     lines = [line for line in chosen_lines(source, choice, [metric]) if any(line in column.rows for column in columns)]
     lines = shown_lines(lines, columns, choice, source)
     settings = [name for name in ("distance", "correction", "protocol") if len({getattr(at, name) for at in lines}) > 1]
-    notes = Notes()
+    notes, few = Notes(), _few_shuffles(source, choice)
     body: list[list[object]] = []
     for line in lines:
         system = choice.rename.get(line.system, line.system) or "vectors"
         for name in names:
             if line in found[name]:
-                cells = _cells(found[name][line], name, source, choice, form, notes)
+                cells = _cells(found[name][line], name, source, choice, form, notes, few)
                 body.append([system, *(getattr(line, at) for at in settings), name, *cells])
     if not body:
         return None
@@ -89,6 +93,7 @@ def _of_metric(source: TableSource, choice: Choice, metric: str, names: Sequence
     shuffled = "; ".join(SHUFFLES.get(name, name) for name in shuffles)
     said = [
         f"{metric} against shuffled labels.", sets_said(source, names),
+        draws_said(row for name in names for line in lines if line in found[name] for row in found[name][line].own),
         f"Labels shuffled {shuffled}." if shuffled else "", "As the paper prints it." if printed else "",
     ]  # fmt: skip
     return Table(heads, body, " ".join(filter(None, said)), list(notes.texts))
@@ -123,7 +128,7 @@ def _against(source: TableSource, choice: Choice, metric: str, name: str) -> dic
 
 
 def _cells(
-    one: _Against, name: str, source: TableSource, choice: Choice, form: NumberFormat, notes: Notes
+    one: _Against, name: str, source: TableSource, choice: Choice, form: NumberFormat, notes: Notes, few: bool
 ) -> Iterator[object]:
     """Observed, baseline, its interval, lift and count; what is not known is a dash with the reason."""
     mean = one.mean
@@ -141,7 +146,7 @@ def _cells(
         yield from (Cell(exact=mean.baseline_low, blank=True), Cell(exact=mean.baseline_high, blank=True))
         yield Cell(form.text(mean.lift, sign=True), exact=mean.lift, blank=True)
     small, tested = _small(source, one, choice, name)
-    yield _count(small, tested, one.own, choice, notes)
+    yield _count(small, tested, one.own, choice, notes, few)
     yield from (Cell(exact=small, blank=True), Cell(exact=tested, blank=True))
 
 
@@ -155,7 +160,23 @@ def _small(source: TableSource, one: _Against, choice: Choice, name: str) -> tup
     return sum(p < choice.p_below for p in tested) if tested else None, len(tested)
 
 
-def _count(small: int | None, tested: int, own: Sequence[Row], choice: Choice, notes: Notes) -> Cell:
+def _fewest(choice: Choice) -> int:
+    """Of m shuffles the smallest p is 1 / (m + 1)."""
+    return math.floor(1 / choice.p_below + 1e-9)
+
+
+def _few_shuffles(source: TableSource, choice: Choice) -> bool:
+    """Whether every p-value may be of too few shuffles for a small one: all are multiples of one 1 / (m + 1)."""
+    shared = 1
+    for p in {row.p_value for row in source.scores if row.p_value is not None}:
+        near = Fraction(p).limit_denominator(_fewest(choice))
+        shared = math.lcm(shared, near.denominator)
+        if abs(float(near) - p) > 1e-9 or shared > _fewest(choice):
+            return False
+    return True
+
+
+def _count(small: int | None, tested: int, own: Sequence[Row], choice: Choice, notes: Notes, few: bool) -> Cell:
     if small is None:
         return Cell(MISSING, note=notes.say(f"no p-value: {_why_untested(own) or 'none is known'}"), blank=True)
     remarks = []
@@ -164,8 +185,9 @@ def _count(small: int | None, tested: int, own: Sequence[Row], choice: Choice, n
         remarks.append(f"no p-value on {listed(lacking)}: {_why_untested(own) or 'it was not measured'}")
     smallest = min((row.p_value for row in own if row.p_value is not None), default=0.0)
     if not small and own and smallest >= choice.p_below:
-        fewest = round(1 / choice.p_below)
-        remarks.append(f"the smallest p is {smallest:.2g}; below {choice.p_below:g} it takes {fewest} shuffles or more")
+        remarks.append(f"the smallest p is {smallest:.2g}")
+        if few:
+            remarks.append(f"below {choice.p_below:g} it takes {_fewest(choice)} shuffles or more")
     note = notes.say("; ".join(remarks)) if remarks else None
     return Cell(f"{small}/{tested}", note=note, blank=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,8 +10,9 @@ from typing import NamedTuple
 
 from earmark.errors import InputError, UsageError
 from earmark.report.metric_text import facts
-from earmark.report.score_index import same_clips
+from earmark.report.score_index import different_clips
 from earmark.report.tabulation.choice import Choice, absent
+from earmark.report.tabulation.draws import different_draws, draws_said
 from earmark.report.tabulation.sources import Configuration, TableSource, configuration
 from earmark.scores import WITH_VALUE, Row
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, one_line
@@ -42,6 +42,7 @@ class GridColumn(NamedTuple):
     interval: bool = False
     reserved: bool = True  # whether the reason of an ok row is a reservation that a reader needs
     mean: bool = False
+    members: tuple[str, ...] = ()  # of a mean: its subsets
 
     @property
     def key(self) -> str:
@@ -152,8 +153,10 @@ def make_table(
         body.append([*names, *(one_line(getattr(line, name)) for name in settings), *row])
     plain = {facts(column.metric).percent for column in columns} == {True}
     shown = [head for column in columns for head in _heads(column, choice, source, plain)]
-    alone = "Each system at its best distance and correction." if choice.one_per_system else ""
-    sentences = [title, "In percent." if plain else "", constant, alone, *notes]
+    sentences = [
+        title, "In percent." if plain else "", constant, _alone(columns, choice, source),
+        draws_said(_measured(lines, columns, source)), *notes, *_unmarked(columns, texts, choice, source),
+    ]  # fmt: skip
     return Table([*named, *shown], body, " ".join(filter(None, sentences)), list(made.texts))
 
 
@@ -162,11 +165,11 @@ def shown_lines(
 ) -> list[Configuration]:
     """The lines in the order asked for, one for a system or all, as many as were asked for."""
     ordered = _ordered(lines, columns, choice, source)
-    if choice.one_per_system:
-        first: dict[str, Configuration] = {}
-        for line in ordered:
-            first.setdefault(line.system, line)
-        ordered = list(first.values())
+    if choice.one_per_system and columns:
+        first: dict[tuple[str, str], Configuration] = {}
+        for line in _ranked(ordered, _leader(columns, choice, source), source):
+            first.setdefault((line.system, line.protocol), line)
+        ordered = [line for line in ordered if first[line.system, line.protocol] == line]
     return ordered[: choice.top] if choice.top else ordered
 
 
@@ -178,15 +181,69 @@ def _ordered(
         return list(lines)
     if choice.sort == "system":
         return sorted(lines, key=lambda line: (line.system.casefold(), line))
-    by = columns[0] if not choice.sort else _column(columns, choice.sort, source)
+    return _ranked(lines, _leader(columns, choice, source), source) if columns else list(lines)
+
+
+def _leader(columns: Sequence[GridColumn], choice: Choice, source: TableSource) -> GridColumn:
+    """The column that says what is best: the one that --sort names, else the first mean, else the first."""
+    if choice.sort not in ("", "none", "system"):
+        return _column(columns, choice.sort, source)
+    return next((column for column in columns if column.mean), columns[0])
+
+
+def _ranked(lines: Sequence[Configuration], by: GridColumn, source: TableSource) -> list[Configuration]:
+    """The best first; means that lack subsets are after all that lack none, and what has no value is last."""
     turned = -1.0 if facts(by.metric).higher_is_better else 1.0
 
-    def place(line: Configuration) -> tuple[bool, float]:
+    def place(line: Configuration) -> tuple[bool, bool, bool, float]:
         row = by.rows.get(line)
-        value = row.value if row is not None and row.status == "ok" else None
-        return line.system in source.anchors, math.inf if value is None else turned * value
+        if row is None or row.status != "ok" or row.value is None:
+            return line.system in source.anchors, True, True, 0.0
+        return line.system in source.anchors, False, _partial(row, by), turned * row.value
 
     return sorted(lines, key=place)
+
+
+def _alone(columns: Sequence[GridColumn], choice: Choice, source: TableSource) -> str:
+    """How the one line of a system was chosen."""
+    if not choice.one_per_system:
+        return ""
+    return f"Each system at its best distance and correction by {_leader(columns, choice, source).key}."
+
+
+def _measured(lines: Sequence[Configuration], columns: Sequence[GridColumn], source: TableSource) -> list[Row]:
+    """The rows of subsets that the columns show or average."""
+    means = {(column.metric, name) for column in columns for name in column.members}
+    own = [column.rows[line] for column in columns if not column.mean for line in lines if line in column.rows]
+    of = set(lines) if means else set()
+    return own + [row for row in source.scores if (row.metric, row.subset) in means and configuration(row) in of]
+
+
+def _unmarked(
+    columns: Sequence[GridColumn], texts: Sequence[Mapping[Configuration, str]], choice: Choice, source: TableSource
+) -> list[str]:
+    """A sentence about columns without a best because their systems were scored on different clips."""
+    found: dict[str, list[str]] = {}
+    for column, text in zip(columns, texts, strict=True):
+        for lines in _protocols(text).values():
+            how = _differing(column, list(lines), source) if choice.best and len(set(lines.values())) > 1 else ""
+            if how and column.key not in found.setdefault(how, []):
+                found[how].append(column.key)
+    return [f"No best of {', '.join(names)}: scored on different clips ({how})." for how, names in found.items()]
+
+
+def _protocols(texts: Mapping[Configuration, str]) -> dict[str, dict[Configuration, float]]:
+    found: dict[str, dict[Configuration, float]] = {}
+    for line, text in texts.items():
+        found.setdefault(line.protocol, {})[line] = float(text)
+    return found
+
+
+def _differing(column: GridColumn, lines: Sequence[Configuration], source: TableSource) -> str:
+    """How the clips of some lines of a column differ; nothing where they do not."""
+    return different_clips(column.rows[line] for line in lines) or different_draws(
+        row for row in _measured(lines, [column], source) if column.mean
+    )
 
 
 def _column(columns: Sequence[GridColumn], name: str, source: TableSource) -> GridColumn:
@@ -223,17 +280,17 @@ def _texts(
 
 def _partial(row: Row, column: GridColumn) -> bool:
     """Whether a mean lacks subsets: it is shown, and never the best."""
-    return column.mean and row.reason.partition(" ")[0].isdecimal() and "missing:" in row.reason
+    lacking = row.reason.partition(" ")[0].isdecimal() and "missing:" in row.reason
+    return column.mean and (lacking or row.reason.startswith("without "))
 
 
-def _standing(column: GridColumn, texts: Mapping[Configuration, str]) -> dict[Configuration, int]:
+def _standing(column: GridColumn, texts: Mapping[Configuration, str], source: TableSource) -> dict[Configuration, int]:
     """1 for lines with the best text of their protocol and 2 for the second best; none where all are alike or were
     measured on different clips."""
     found: dict[Configuration, int] = {}
-    for protocol in {line.protocol for line in texts}:
-        own = {line: float(text) for line, text in texts.items() if line.protocol == protocol}
+    for own in _protocols(texts).values():
         values = sorted(set(own.values()), reverse=facts(column.metric).higher_is_better)
-        if len(values) > 1 and same_clips(column.rows[line] for line in own):
+        if len(values) > 1 and not _differing(column, list(own), source):
             places = dict(zip(values, (1, 2) if len(values) > 2 else (1,), strict=False))
             found |= {line: places[value] for line, value in own.items() if value in places}
     return found
@@ -243,7 +300,7 @@ def _cells(
     lines: Sequence[Configuration], columns: Sequence[GridColumn], texts: Sequence[Mapping[Configuration, str]],
     choice: Choice, source: TableSource, notes: Notes,
 ) -> list[list[Cell]]:  # fmt: skip
-    standings = [_standing(column, text) for column, text in zip(columns, texts, strict=True)]
+    standings = [_standing(column, text, source) for column, text in zip(columns, texts, strict=True)]
     return [
         [
             cell

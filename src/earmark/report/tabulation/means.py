@@ -94,7 +94,7 @@ def main_table(source: TableSource, choice: Choice) -> list[Table]:
     columns = [
         GridColumn(
             metric, metric, mean_rows(source, metric, name, _way(choice)), over=name if len(names) > 1 else "",
-            interval=choice.interval != "none", mean=True,
+            interval=choice.interval != "none", mean=True, members=source.members(name),
         )
         for name in names
         for metric in metrics
@@ -185,14 +185,15 @@ def _of_metric(source: TableSource, choice: Choice, metric: str) -> Iterator[Tab
             columns += [
                 GridColumn(
                     _average(source, name), metric, mean_rows(source, metric, name, _way(choice)), interval=shown,
-                    mean=True,
+                    mean=True, members=source.members(name),
                 )
                 for name in few
             ]  # fmt: skip
         if columns:
             # The means come last and lead the order.
+            as_printed = source.printed and not choice.top and not choice.one_per_system
             order = choice if choice.sort or not columns[-1].mean else choice.model_copy(
-                update={"sort": "none" if source.printed and not choice.top else columns[len(members)].key}
+                update={"sort": "none" if as_printed else columns[len(members)].key}
             )  # fmt: skip
             title = f"{metric}, {few[0]}." if source.codecs else f"{metric} by subset."
             yield make_table(source, order, lines, columns, title)
@@ -228,7 +229,8 @@ def codec_table(source: TableSource, choice: Choice) -> list[Table]:
         if metric in HARMONIC or metric in family("signal"):
             columns += [
                 GridColumn(
-                    name, metric, mean_rows(source, metric, name, _way(choice)), over=metric, interval=shown, mean=True
+                    name, metric, mean_rows(source, metric, name, _way(choice)), over=metric, interval=shown, mean=True,
+                    members=source.members(name),
                 )
                 for name in chosen_sets(source, choice)
             ]  # fmt: skip

@@ -31,7 +31,7 @@ from earmark.report.tabulation.choice import REST, Choice, absent, pick
 from earmark.runs.folder import read_record
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores
 from earmark.scores.rows import distinct
-from earmark.scores.spelling import mean_over
+from earmark.scores.spelling import mean_over, sample_of
 from earmark.wording import counted
 
 ALL = "all"
@@ -124,6 +124,12 @@ def open_source(
     record = _record(given)
     printed = name.removeprefix(PREFIX) if name.startswith(PREFIX) else ""
     singles, given_means, homes = _separated(scores)
+    if not singles and not given_means:
+        raise InputError(
+            f"{name} has no score of a subset as it is labelled, only label noise, differences or predictions: tables "
+            "show none of these; `earmark figures` draws label noise."
+        )
+    _refuse_twins(singles)
     subsets = list(homes)
     source = TableSource(
         name, Scores(tuple(singles), notes=scores.notes), (), given=Scores(tuple(given_means)), printed=printed,
@@ -178,6 +184,16 @@ def _separated(scores: Scores) -> tuple[list[Row], list[Row], dict[str, Subset]]
     return singles, [row for row in rows if row.aggregate], homes
 
 
+def _refuse_twins(rows: Iterable[Row]) -> None:
+    seen = set()
+    for row in rows:
+        if row.key in seen:
+            raise InputError(
+                f'Subset "{row.subset}" has two rows for {row.metric} of {row.system}; merge the table first.'
+            )
+        seen.add(row.key)
+
+
 def _left_out(scores: Scores, name: str) -> Iterable[str]:
     count = sum(row.status == "repeated" for row in scores)
     if count:
@@ -194,7 +210,18 @@ def _left_out(scores: Scores, name: str) -> Iterable[str]:
 
 
 def _by_status(subsets: Sequence[str], facts: Sequence[SubsetFacts]) -> tuple[SubsetSet, ...]:
-    """Public, blind and synthetic subsets, as cards or VocSim's names say; one set where nothing tells them apart."""
+    """Public, blind and synthetic subsets, as cards or VocSim's names say; one set where nothing tells them apart.
+
+    Samples beside whole subsets, or of another size, are sets of their own: they share clips.
+    """
+    samples = {name: sample_of(name) for name in subsets}
+    if len(set(samples.values())) > 1:
+        found = []
+        for sample in dict.fromkeys(samples.values()):
+            for one in _by_status([name for name in subsets if samples[name] == sample], facts):
+                words = ["" if one.name == ALL else one.name, f"sampled {sample}" if sample else ""]
+                found.append(SubsetSet(" ".join(filter(None, words)) or "whole", one.subsets))
+        return tuple(found)
     known = {fact.subset: fact.status for fact in facts}
     if not known and subsets and all(name in _STATUS_OF for name in subsets):
         known = _STATUS_OF
