@@ -72,7 +72,7 @@ def table(design: str, repeats: list[dict[str, Any]]) -> str:
             found = [one[name] for one in repeats]
             apart.append(np.mean([any(p is not None and p < 0.05 for p in one["p"]) for one in found]))
             sign = 1.0 if metric_facts(name.split()[1]).higher_is_better else -1.0
-            values = sign * np.array([[value for value, _, _ in one["ranks"]] for one in found])
+            values = sign * np.array([[value for value, _, _ in one["ranks"]] for one in found], np.float64)
             means = values.mean(axis=0)
             true = np.ones(len(means)) if equal else 1 + (means[None] > means[:, None]).sum(axis=1)
             ends = np.array([[(low, high) for _, low, high in one["ranks"]] for one in found])
