@@ -85,13 +85,11 @@ class Apart:
         value = distributions.frechet_distance(real, generated)
         if self.smaller:
             return Judgement((), lambda: value, metric=name)
-        told = [
-            Term(which, distributions.frechet_effects(points, of, other))
-            for which, points, of, other in (
-                ("real", self.real, real, generated), ("generated", self.generated, generated, real),
-            )
-            if len(points) > 2
-        ]  # fmt: skip
+        told = []
+        if len(self.real) > 2:
+            told.append(Term("real", distributions.frechet_effects(self.real, real, generated)))
+        if len(self.generated) > 2:
+            told.append(Term("generated", distributions.frechet_effects(self.generated, generated, real)))
         return Judgement((), lambda: value, self._excess_of(value), metric=name, told=tuple(told))
 
     def _excess_of(self, value: float) -> str:

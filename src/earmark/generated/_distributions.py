@@ -64,7 +64,7 @@ def gaussian(points: Array) -> Gaussian:
     if root is None:
         root = np.empty((0, dims))
         for block in _blocks(n, dims):
-            root = np.linalg.qr(np.concatenate([root, points[block] - mean]), mode="r")
+            root = np.asarray(np.linalg.qr(np.concatenate([root, points[block] - mean]), mode="r"))
     return Gaussian(mean, root / np.sqrt(n - 1), n)
 
 
@@ -76,7 +76,7 @@ def _cholesky(points: Array, mean: Floats) -> Floats | None:
         centred = points[block] - mean
         products += centred.T @ centred
     try:
-        root: Floats = np.linalg.cholesky(products).T
+        root = np.asarray(np.linalg.cholesky(products).T, np.float64)
     except np.linalg.LinAlgError:
         return None
     ends = np.diagonal(root)
@@ -172,7 +172,8 @@ def kad(real: Array, generated: Array, *, bandwidth: float | None = None, thread
             squared *= rate
             return np.exp(squared, out=squared)
 
-        return Kernel(*(SCALE * values for values in _discrepancy(x, y, likeness, workers)))
+        plain = _discrepancy(x, y, likeness, workers)
+    return Kernel(SCALE * plain.value, *(SCALE * values for values in plain[1:]))
 
 
 def _squared(products: Floats, first: Floats, second: Floats) -> Floats:

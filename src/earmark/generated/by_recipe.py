@@ -114,25 +114,27 @@ def measure_points(
     """The distances of two sets of points, with clips as units; `options` are those of `fidelity`."""
     asked = distances_of(recipe, metrics)
     several = any(len(points.values) > len(points.ids) for points in (real, generated))
-    groups = {"groups": generated.groups, "real_groups": real.groups} if several else {}
-    scores = fidelity(real.values, generated.values, metrics=asked, correct="none", **groups, **options)
-    per_clip = {
-        "per_sample": _by_clip(scores.per_sample, generated),
-        "per_real": _by_clip(scores.per_real, real),
-    }
     if several:
-        key = ("euclidean", "none", "all", INDIVIDUAL)
-        per_clip["per_sample"][key] = _of_each_clip(real, generated)
+        options |= {"groups": generated.groups, "real_groups": real.groups}
+    scores = fidelity(real.values, generated.values, metrics=asked, correct="none", **options)
+    per_sample = _by_clip(scores.per_sample, generated)
+    if several:
+        per_sample["euclidean", "none", "all", INDIVIDUAL] = _of_each_clip(real, generated)
     rows = tuple(replace(row, protocol=name or recipe.name, unit="clip" if row.unit else "") for row in scores)
     notes = [*real.notes, *generated.notes, *scores.notes, *_said(recipe, name, real, generated)]
-    ids = {"sample_ids": generated.ids, "real_ids": real.ids}
-    return replace(scores, rows=rows, notes=tuple(dict.fromkeys(notes)), **ids, **per_clip)
+    return replace(
+        scores, rows=rows, notes=tuple(dict.fromkeys(notes)), per_sample=per_sample,
+        per_real=_by_clip(scores.per_real, real), sample_ids=generated.ids, real_ids=real.ids,
+    )  # fmt: skip
 
 
 def _by_clip(values: Any, points: Points) -> dict[PointKey, Floats]:
     """To first order a clip raises a distance by the sum of what its points do."""
     count = len(points.ids)
-    return {key: np.bincount(points.clips, weights=each, minlength=count) for key, each in values.items()}
+    return {
+        key: np.asarray(np.bincount(points.clips, weights=each, minlength=count), np.float64)
+        for key, each in values.items()
+    }
 
 
 def _of_each_clip(real: Points, generated: Points) -> Floats:

@@ -116,9 +116,9 @@ def level_of(recipe: Recipe, rate: int) -> Level:
         if recipe.level == "peak":
             return audio.peak_normalise(heard)
         if recipe.level == "maximum":
-            return heard / np.float32(max(0.1, float(heard.max(initial=0.0))))
+            return np.asarray(heard / max(0.1, float(heard.max(initial=0.0))), np.float32)
         if recipe.level == "16 bit":
-            return (np.rint(np.clip(heard, -1.0, 1.0) * 32767.0) / 32768.0).astype(np.float32)
+            return np.asarray(np.rint(np.clip(heard, -1.0, 1.0) * 32767.0) / 32768.0, np.float32)
         return heard
 
     return level
@@ -210,7 +210,8 @@ def holds_arrays(folder: Path) -> bool:
 
 def read_arrays(folder: Path) -> Points:
     """A folder of .npy files: one for each clip, frames by numbers."""
-    frames, names = [], []
+    frames: list[NDArray[Any]] = []
+    names: list[str] = []
     for file in sorted(folder.glob("*.npy")):
         try:
             values = np.load(file, allow_pickle=False)
