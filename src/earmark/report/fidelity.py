@@ -73,7 +73,8 @@ def _answers(scores: Fidelity, distance: str) -> tuple[list[str], dict[str, list
         line = [name, *(cell_text(rows.get((metric, which))) for which in corrections)]
         answers.setdefault(QUESTIONS.get(fidelity_facts(metric).asks, ""), []).append(line)
     order = [question for question in QUESTIONS.values() if question in answers]
-    return ["value" if plain else TITLES[name] for name in corrections], {question: answers[question] for question in order}
+    titles = ["value" if plain else TITLES[name] for name in corrections]
+    return titles, {question: answers[question] for question in order}
 
 
 def cell_text(row: Row | None) -> str:
