@@ -31,6 +31,7 @@ MOST_SUBSETS = 4
 Cells = dict[tuple[Representation, Subset], dict[float, Row]]
 """By configuration and subset, the rows by share of exchanged labels."""
 OF_VALUE, ABOVE_CHANCE = "of the value", "above chance"
+_LEFT = {OF_VALUE: "of the clean score are left", ABOVE_CHANCE: "of the clean score's lead over chance are left"}
 
 
 class NoiseCurve(NamedTuple):
@@ -64,6 +65,7 @@ class NoiseCurves(NamedTuple):
     averaged: int  # over so many subsets, where there are too many for a panel each
     known: int  # configurations with label noise, drawn or not
     protocol: str
+    clips: tuple[int, ...] = ()  # of each subset, fewest first
 
     @property
     def kinds(self) -> list[str]:
@@ -124,6 +126,7 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
     return NoiseCurves(
         shown, lines, tuple(dict.fromkeys(curve.subset for curve in curves)), shares, tuple(curves), averaged,
         len(ranked), " / ".join(PROTOCOLS.get(name, name) for name in sorted(protocols)),
+        tuple(sorted({own[0.0].n or 0 for own in rows} - {0})),
     )  # fmt: skip
 
 
@@ -188,6 +191,17 @@ def _mean(curves: Sequence[NoiseCurve]) -> NoiseCurve:
     return NoiseCurve(first.line, first.metric, name, shares, tuple(values.tolist()), tuple(lifts))
 
 
+def _realised(found: NoiseCurves) -> str:
+    """Where a share of few clips is another one, since only whole clips can be exchanged."""
+    said = []
+    for clips in found.clips[:1]:  # the smallest subset differs most
+        for share in found.shares:
+            real = round(share * clips) / clips
+            if f"{100 * real:.1f}" != f"{100 * share:.1f}":
+                said.append(f"{100 * share:g} % of {clips} clips is {100 * real:.1f} %")
+    return listed(said)
+
+
 def noise_sentences(found: NoiseCurves) -> list[str]:
     """What the figure shows, and what it does not."""
     where = f"the mean over {found.averaged} subsets" if found.averaged else counted(len(found.subsets), "subset")
@@ -195,6 +209,8 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
         f"What is left of {listed(found.metrics)} ({found.protocol}) when a share of the labels is exchanged for "
         f"others; {where}. Dotted: (1 − share)², the probability that two clips of one label still share it."
     ]
+    if realised := _realised(found):
+        sentences.append(f"Shares are rounded to whole clips: {realised}.")
     if len(found.lines) < found.known:
         sentences.append(
             f"Drawn are {len(found.lines)} of {found.known} configurations, the best of each model by "
@@ -214,11 +230,11 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
                     f"{metric} {low:.0f} %" if round(low) == round(high) else f"{metric} {low:.0f} to {high:.0f} %"
                 )
         if parts:
-            sentences.append(f"At {100 * top:g} % noise there is left, {kind}: {listed(parts)}.")
+            sentences.append(f"At {100 * top:g} % noise {listed(parts)} {_LEFT[kind]}.")
     if ABOVE_CHANCE in found.kinds:
         sentences.append(
             "Chance is what shuffled labels give. A metric with a high chance level, such as GSR, cannot fall far below"
-            " it: of its value it can look steadier than it is above chance."
+            " it: as a share of its clean score it can look steadier than its lead over chance is."
         )
     else:
         sentences.append(
