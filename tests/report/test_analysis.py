@@ -7,6 +7,7 @@ import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 from earmark import published
 from earmark.analysis.matrix import from_table
+from earmark.analysis.prowl import win_rates
 from earmark.analysis.stalk import stalk
 from earmark.analysis.study import Study, analyze
 from earmark.errors import InputError, UsageError
@@ -50,6 +52,35 @@ def test_the_text_says_what_the_numbers_are(study: Study) -> None:
     assert f"{100 * best.swapped:.0f} % of the pairs of models change places" in said
     assert "12 models × 6 datasets" in text
     assert len([line for line in text.splitlines() if re.match(r"(random|hardest|Pearson|Jensen)", line)]) == 4
+
+
+def test_the_first_answer_says_what_speaks_against_it(tmp_path: Path) -> None:
+    """On the printed codecs one dataset is enough, two are not, and another one alone is better."""
+    found = analyze("published:codec-superb", random_orders=20, core=True)
+    lead = re.sub(r"<[^>]+>", "", re.search(r'<p class="lead">.*?</p>', render_analysis(found), re.S)[0])  # type: ignore[index]
+    best = max(found.prowl.selections[2:], key=lambda selection: round(selection.scauc, 6))
+    assert best.size == 1 < best.stable_size
+    assert f"falls to {best.coverage[1]:.3f}" in lead
+    assert f"only from {best.stable_size} datasets on" in lead
+    exact = found.exact[0]
+    rates = [win_rates(found.matrix.normalised())[:, list(one)].mean(axis=1) for one in (exact.members, range(19))]
+    assert exact.swapped == pytest.approx(
+        np.mean([(rates[0][i] - rates[0][j]) * (rates[1][i] - rates[1][j]) < 0 for i, j in combinations(range(19), 2)])
+    )
+    name = found.prowl.datasets[exact.members[0]]
+    assert f"The best single dataset, found by trying them all, is {name} ({exact.value:.3f}, " in lead
+    assert "measures of likeness choose VoxLingua107" in lead
+    assert not {"kbps"} & {metric for entry in found.metrics for metric in (entry.one, entry.other)}
+
+
+def test_lines_differ_and_ranks_are_whole(study: Study) -> None:
+    from earmark.report.analysis import _figures as figures
+
+    assert len({figures.line_style(number)[0] for number in range(9)}) == 9
+    assert len({(colour, str(dashes)) for colour, _, dashes in map(figures.line_style, range(9))}) == 9
+    ticks = figures.rank_plot(study).axes[0].get_xticks()
+    assert ticks[0] == 1
+    assert all(tick == int(tick) for tick in ticks)
 
 
 class _Checker(HTMLParser):

@@ -91,6 +91,15 @@ def test_codecs_as_printed_have_their_own_rates_levels_and_fronts() -> None:
     assert not {"F1", "F2", "F3", "F4"} & {point.system for point in emotions.points}  # repeat E2 to E5
     (drawing,) = [exhibit.draw() for exhibit in find("rate", material(scores)) if exhibit.name == "rate-applications"]
     assert "they repeat another codec's" in drawing.caption
+    titles = [axes.get_title() for axes in drawing.figure.axes]
+    assert titles[0].startswith("word error rate (%)")
+    assert not any("_" in title for title in titles)
+    from matplotlib.text import Text
+
+    drawing.figure.canvas.draw()
+    for axes in drawing.figure.axes:
+        boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line that leads to a point
+        assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
     assert {row["system"] for row in drawing.rows} >= {"A", "D2"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,9 @@ def test_lines_are_those_measured_with_and_without() -> None:
     assert corrections == ["none", "icdm", "csls"]
     assert metrics == ["P@1", "hub_ratio", "antihub_rate"]
     assert lines["a · logmel · cosine"]["P@1"]["icdm"].value == 0.6
+    bare = Scores(tuple(replace(row, distance="") for row in run_scores()))
+    assert list(drawn.before_after_lines(bare)[0]) == ["a · logmel", "b · logmel"]
+    assert [axes.get_title("left") for axes in drawn.before_after(bare).axes][2] == "antihubs, in no list (%) ↓"
 
 
 def test_the_report_shows_each_representation_before_and_after() -> None:

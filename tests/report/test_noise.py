@@ -33,8 +33,14 @@ def test_what_is_left_of_the_value_and_above_chance() -> None:
         assert left[ABOVE_CHANCE] == pytest.approx([1.0, (0.9 * value - 0.1) / (value - 0.1),
                                                     (0.6 * value - 0.1) / (value - 0.1)])  # fmt: skip
     text = " ".join(noise_sentences(found))
-    assert "of the value: P@1 60 % and GSR 60 %" in text
-    assert "above chance: P@1 54 % and GSR 40 %" in text
+    assert "At 20 % noise P@1 60 % and GSR 60 % of the clean score are left." in text
+    assert "P@1 54 % and GSR 40 % of the clean score's lead over chance are left." in text
+
+
+def test_a_share_of_few_clips_is_said_as_it_came_out() -> None:
+    text = " ".join(noise_sentences(find_noise(Scores(tuple(rows("a", "A", 0.8, n=54))))))
+    assert "5 % of 54 clips is 5.6 % and 20 % of 54 clips is 20.4 %" in text
+    assert "rounded" not in " ".join(noise_sentences(find_noise(Scores(tuple(rows("a", "A", 0.8, n=1000))))))
 
 
 def test_a_value_that_is_no_better_than_chance_has_nothing_to_lose() -> None:

@@ -30,14 +30,16 @@ def study_tables(study: Study) -> dict[str, Table]:
     coverage = [(selection.name, selection.coverage) for selection in study.prowl.selections]
     if study.prowl.random.coverage.size:
         coverage.insert(0, ("random", study.prowl.random.coverage.mean(axis=0)))
-    exact = [[len(s.members), s.value, " ".join(study.prowl.datasets[j] for j in s.members)] for s in study.exact]
+    exact = [
+        [len(s.members), s.value, s.swapped, " ".join(study.prowl.datasets[j] for j in s.members)] for s in study.exact
+    ]
     tables = {
         "matrix": _matrix_table(study.matrix),
         "relations_of_datasets": _relations(study.stalk.datasets),
         "relations_of_models": _relations(study.stalk.models),
         "representative_subsets": _records(study.prowl.rows()),
         "coverage_curves": _curves(coverage),
-        "exact_subsets": Table(("size", "coverage", "datasets"), exact),
+        "exact_subsets": Table(("size", "coverage", "swapped", "datasets"), exact),
         "beam_widths": _records(study.beam_rows()),
         "beam_changes": _records(beam_changes(study.beams)),
         "prediction_errors": _records(study.pounce_rows()),

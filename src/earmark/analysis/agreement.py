@@ -23,6 +23,10 @@ Floats = NDArray[np.float64]
 Configuration = tuple[str, str, str, str]
 Key = TypeVar("Key", tuple[str, ...], tuple[str, str, str, str])
 
+COSTS = frozenset(
+    "kbps header_kbps entropy_kbps delay_ms encode_rtf decode_rtf parameters_m macs_g peak_memory_gb".split()
+)
+"""What a system costs: no quality that another metric could agree with."""
 FEWEST = 4
 """Configurations: among three, two orders agree or disagree wholly by chance."""
 
@@ -81,8 +85,8 @@ def distance_agreement(scores: Scores) -> list[Agreement]:
 
 
 def metric_agreement(scores: Scores) -> list[Agreement]:
-    """Every pair of metrics, over all configurations: do they put them in the same order?"""
-    means = _means(scores)
+    """Every pair of metrics of quality, over all configurations: do they put them in the same order?"""
+    means = {metric: values for metric, values in _means(scores).items() if metric not in COSTS}
     return [
         entry
         for one, other in combinations(means, 2)

@@ -67,10 +67,11 @@ class RandomOrders(NamedTuple):
 
 
 class BestSubset(NamedTuple):
-    """A subset found by looking at all of its size, and the quantity in which none is better."""
+    """A subset found by looking at all of its size, the quantity in which none is better, and the pairs it swaps."""
 
     members: Order
     value: float
+    swapped: float = 0.0
 
 
 def computed(results: Mapping[str, Result], name: str) -> Result:
@@ -318,7 +319,9 @@ def exact_coverage(values: Floats, size: int) -> BestSubset:
         place = _best(coverage, 1)[0]
         if coverage[place] > best.value + TIE:
             best = BestSubset((*prefix, int(last[place])), float(coverage[place]))
-    return best
+    some = race.means(best.members)
+    known = np.isfinite(some) & np.isfinite(race.full)
+    return best._replace(swapped=swapped_pairs(race.full[known], some[known]))
 
 
 # --- everything at once --------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def k_occurrences(neighbour_places: NDArray[np.int64], k: int) -> NDArray[np.int
 
 
 @metric(
-    range=(0.0, math.inf), higher_is_better=False,
+    range=(0.0, math.inf), higher_is_better=False, title="hub ratio, 1 is even",
     words="how often the top 1 % of clips appear as neighbours, relative to even; 1 is even",
     paper="Low et al., 2013",
 )  # fmt: skip
@@ -44,7 +44,7 @@ def hub_ratio(occurrences: NDArray[np.int64], k: int) -> float:
 
 @metric(
     range=FRACTION, higher_is_better=False, percent=True, words="share of clips that are nobody's neighbour",
-    paper="Flexer and Schnitzer, 2015",
+    title="antihubs, in no list", paper="Flexer and Schnitzer, 2015",
 )  # fmt: skip
 def antihub_rate(occurrences: NDArray[np.int64]) -> float:
     return float((occurrences == 0).mean())

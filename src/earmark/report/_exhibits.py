@@ -128,8 +128,10 @@ def _find_trends(material: Material) -> list[Trends]:
 
 def _trends(material: Material) -> list[Exhibit]:
     marks = (
-        "A star and a line mark what holds after the correction; thin lines span the chosen configurations, or their "
-        "middle half where there are many."
+        "A star (*) behind a ρ, and a sloping line, mark what holds after the correction for many looks; the upright "
+        "thin lines span the chosen configurations, or their middle half where there are many. In the panel of domains "
+        "a box is the middle half of the chosen configurations on all subsets of the domain, its bar the median, its "
+        "whiskers reach at most 1.5 times the box, and dots are the subsets."
     )
 
     def of(found: Trends) -> Exhibit:
@@ -248,6 +250,12 @@ def _layer_ranks(material: Material) -> list[Exhibit]:
     return [made for label, found in _layered(material).items() for made in of(label, found)]
 
 
+def _named(metric: str) -> str:
+    """A metric by its spelling and what it says: a caption may be all that somebody has."""
+    words = facts(metric).words
+    return f"{metric} ({words})" if words else metric
+
+
 def _hubness(material: Material) -> list[Exhibit]:
     index, wished = material.index, list(material.wishes.metrics) or None
 
@@ -256,8 +264,8 @@ def _hubness(material: Material) -> list[Exhibit]:
         if not lines or not names:
             return []
         said = [
-            f"{listed(names)} without correction (grey) and with {listed(corrections[1:])}. Fewer hubs do not have to "
-            "mean better neighbours.",
+            f"{listed(map(_named, names))} without correction (grey) and with {listed(corrections[1:])}. Fewer hubs do "
+            "not have to mean better neighbours.",
             f"The first {MOST_HUBS} of {len(lines)} lines are drawn." if len(lines) > MOST_HUBS else "",
         ]
         name = stem("hubness", "" if protocol == "all" else protocol)

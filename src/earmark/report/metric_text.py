@@ -18,6 +18,11 @@ def facts(metric: str) -> Metric:
         return Metric(metric)
 
 
+def title(metric: str) -> str:
+    """What people call a metric, where its record says it; else its spelling."""
+    return (facts(metric).title if ":" not in metric else "") or metric
+
+
 def number_format(metric: str) -> NumberFormat:
     """One decimal in percent for a fraction, three decimals for another number; a true minus sign."""
     return _PERCENT if facts(metric).percent else _PLAIN

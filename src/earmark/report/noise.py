@@ -34,6 +34,7 @@ MOST_SUBSETS = 4
 Cells = dict[tuple[Representation, Subset], dict[float, Row]]
 """By configuration and subset, the rows by share of exchanged labels."""
 OF_VALUE, ABOVE_CHANCE = "of the value", "above chance"
+_LEFT = {OF_VALUE: "of the clean score are left", ABOVE_CHANCE: "of the clean score's lead over chance are left"}
 
 
 class NoiseCurve(NamedTuple):
@@ -69,6 +70,7 @@ class NoiseCurves(NamedTuple):
     protocol: str
     reversed: tuple[str, ...] = ()  # metrics that were asked for, and of which less is better
     elsewhere: int = 0  # subsets that were measured under another protocol only
+    clips: tuple[int, ...] = ()  # of each subset, fewest first
 
     @property
     def kinds(self) -> list[str]:
@@ -117,13 +119,14 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
     places = _shared_places(index, found, shown, lines)
     measured_on = {place for own in cells.values() for cell in own.values() for line, place in cell if line in lines}
     kept = {place for own in found.values() for _, place in own}
-    curves = [
-        _curve(line, metric, place, found[metric][line, place])
+    drawn = [
+        (line, metric, place, found[metric][line, place])
         for metric in shown
         for line in lines
         for place in places
         if (line, place) in found[metric]
     ]
+    curves = [_curve(*cell) for cell in drawn]
     shares = tuple(sorted({share for curve in curves for share in curve.shares}))
     averaged = len(places) if len(places) > MOST_SUBSETS else 0
     if averaged:
@@ -135,7 +138,7 @@ def find_noise(scores: Scores | ScoreIndex, metrics: Sequence[str] = (), *, most
     return NoiseCurves(
         shown, lines, tuple(dict.fromkeys(curve.subset for curve in curves)), shares, tuple(curves), averaged,
         len(ranked), PROTOCOLS.get(protocol, protocol), tuple(name for name in asked if name not in wanted),
-        len(measured_on - kept),
+        len(measured_on - kept), tuple(sorted({own[0.0].n or 0 for *_, own in drawn} - {0})),
     )  # fmt: skip
 
 
@@ -211,6 +214,17 @@ def _mean(curves: Sequence[NoiseCurve]) -> NoiseCurve:
     return NoiseCurve(first.line, first.metric, name, shares, tuple(values.tolist()), tuple(lifts))
 
 
+def _realised(found: NoiseCurves) -> str:
+    """Where a share of few clips is another one, since only whole clips can be exchanged."""
+    said = []
+    for clips in found.clips[:1]:  # the smallest subset differs most
+        for share in found.shares:
+            real = round(share * clips) / clips
+            if f"{100 * real:.1f}" != f"{100 * share:.1f}":
+                said.append(f"{100 * share:g} % of {clips} clips is {100 * real:.1f} %")
+    return listed(said)
+
+
 def noise_sentences(found: NoiseCurves) -> list[str]:
     """What the figure shows, and what it does not."""
     where = f"the mean over {found.averaged} subsets" if found.averaged else counted(len(found.subsets), "subset")
@@ -222,6 +236,8 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
         sentences.append(f"Not drawn: {listed(found.reversed)}, of which less is better.")
     if found.elsewhere:
         sentences.append(f"Left out: {counted(found.elsewhere, 'subset')} measured under another protocol only.")
+    if realised := _realised(found):
+        sentences.append(f"Shares are rounded to whole clips: {realised}.")
     if len(found.lines) < found.known:
         sentences.append(
             f"Drawn are {len(found.lines)} of {found.known} configurations, the best of each model by "
@@ -241,11 +257,11 @@ def noise_sentences(found: NoiseCurves) -> list[str]:
                     f"{metric} {low:.0f} %" if round(low) == round(high) else f"{metric} {low:.0f} to {high:.0f} %"
                 )
         if parts:
-            sentences.append(f"At {100 * top:g} % noise there is left, {kind}: {listed(parts)}.")
+            sentences.append(f"At {100 * top:g} % noise {listed(parts)} {_LEFT[kind]}.")
     if ABOVE_CHANCE in found.kinds:
         sentences.append(
             "Chance is what shuffled labels give. A metric with a high chance level, such as GSR, cannot fall far below"
-            " it: of its value it can look steadier than it is above chance."
+            " it: as a share of its clean score it can look steadier than its lead over chance is."
         )
     else:
         sentences.append(

@@ -19,7 +19,7 @@ from earmark.codecs.rate_distortion import Point, curves, monotonicity
 from earmark.errors import InputError
 from earmark.published import codec_family
 from earmark.report.codecs._comparison import PREFERRED, Comparison
-from earmark.report.metric_text import facts
+from earmark.report.metric_text import facts, title
 from earmark.scores import Row, Scores
 from earmark.scores.metrics import family
 from earmark.wording import counted, listed
@@ -86,7 +86,7 @@ def rate_sentences(found: Sequence[Comparison], *, printed: bool = False) -> lis
     ]
     for one in found:
         where = one.protocol if printed else one.subset
-        said = f"{one.metric}, {where}: best at their rate are {listed([point.system for point in one.front])}"
+        said = f"{title(one.metric)}, {where}: best at their rate are {listed([point.system for point in one.front])}"
         worse = [
             f"{step.low.system} to {step.high.system}"
             for step in one.monotonicity.exceptions
@@ -160,6 +160,6 @@ def signal_sentences(found: SignalCorrelations) -> list[str]:
     return [
         f"Spearman's rank correlation of each signal metric with the overall score across {among} codecs and settings, "
         f"on {counted(len(found.subsets), 'subset')}; of distances less is better, so theirs is negative. The overall "
-        "score is made of these metrics, so they go together by construction, and settings of one codec are no "
-        "independent witnesses: there are no p-values here."
+        "score is made of these metrics, so they go together by construction, and settings of one codec "
+        "resemble each other: there are no p-values here."
     ]

@@ -198,8 +198,8 @@ def trend_sentences(found: Trends) -> list[str]:
         sentences += [_about_metric(found, metric) for metric in found.means]
         sentences.append(
             f"ρ is Spearman's rank correlation over {len(found.subsets)} subsets with its 95 % interval; p-values are "
-            f"corrected for the {found.comparisons} that are looked at here. Subsets from one source are no independent"
-            " witnesses, so intervals are if anything too narrow."
+            f"corrected for the {found.comparisons} that are looked at here. Subsets from one source resemble each "
+            "other, so intervals are if anything too narrow."
         )
     elif found.trends:
         sentences.append(f"No rank correlation: {found.trends[0].reason}.")
@@ -219,9 +219,14 @@ def _about_choice(found: Trends) -> str:
         said += f"; {lost} without a value on every subset are left out"
     if found.top < 100:
         said += (
-            ". They were chosen by their mean over these same subsets, each metric by its own: how high they lie is "
-            "flattered, how they differ between subsets is not"
+            ". They were chosen by their mean over these same subsets: how high they lie is flattered, how they differ "
+            "between subsets is not"
         )
+        if len(found.choices) > 1:
+            said += (
+                ". Each metric has its own best configurations: the points of two metrics are not of the same systems, "
+                "and P@5 can lie above P@1"
+            )
     return f"{said}."
 
 
@@ -242,8 +247,8 @@ def _about_metric(found: Trends, metric: str) -> str:
         parts.append(listed(moves))
     if likely:
         parts.append(
-            f"may go with {listed([f'{item.fact} ({item.text})' for item in likely])}, which "
-            f"{counted(found.comparisons, 'look')} can give by chance"
+            f"may go with {listed([f'{item.fact} ({item.text})' for item in likely])}, which is "
+            f"not sure: among {counted(found.comparisons, 'correlation')} one like it can come up by chance"
         )
     if rest:
         shown = listed([f"{item.fact} ({item.text})" for item in rest])

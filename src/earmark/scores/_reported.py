@@ -8,6 +8,13 @@ from earmark.scores.metrics import FRACTION, UNBOUNDED, Metric, register
 
 _POSITIVE = (0.0, math.inf)
 
+_TITLES = {
+    "wer": "word error rate",
+    "eer": "equal error rate",
+    "er_accuracy": "accuracy",
+    "aec_map": "mean average precision",
+}
+
 # Name, range, whether higher is better, whether it is printed in percent, unit, words
 for _name, _range, _higher, _percent, _unit, _words in (
     # tasks on coded sound
@@ -54,4 +61,4 @@ for _name, _range, _higher, _percent, _unit, _words in (
     ("macs_g", _POSITIVE, False, False, "billion", "multiplications for a second of sound"),
     ("peak_memory_gb", _POSITIVE, False, False, "GB", "most memory in use"),
 ):
-    register(Metric(_name, _range, _higher, _percent, _words, unit=_unit))
+    register(Metric(_name, _range, _higher, _percent, _words, unit=_unit, title=_TITLES.get(_name, "")))

@@ -73,6 +73,7 @@ class Metric:
         higher_is_better: The direction.
         percent: Whether reports print it times 100.
         words: What it says, in one line for reports.
+        title: What people call it, for figures; empty: as it is spelled.
         paper: Where it comes from.
         unit: Of its values, where they have one.
         needs: The arguments of `function`, by name.
@@ -98,6 +99,7 @@ class Metric:
     lead: int = 0
     asks: str = ""
     gicdm: bool = False
+    title: str = ""
 
     def compute(self, *arguments: Any, **named_arguments: Any) -> Any:
         """What the function makes of its arguments."""

@@ -9,7 +9,7 @@ import numpy as np
 from earmark.analysis.pounce import Forecast, Pounce
 from earmark.analysis.study import Study
 from earmark.errors import InputError
-from earmark.report.analysis._figures import SPELLED, WIDTH
+from earmark.report.analysis._figures import SPELLED, WIDTH, line_style
 from earmark.report.figures import style
 from earmark.wording import counted
 
@@ -49,7 +49,7 @@ def noise_curves(study: Study) -> Any:
         first.set_ylim(max(lowest, 1e-5) / 1.4, highest * 1.4)
         first.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         first.yaxis.set_minor_formatter(lambda value, _: "")
-        figure.supylabel("mean squared error of the others (0 chance, 1 best)", fontsize=8.5)
+        figure.supylabel(f"mean squared error{chr(10) if down == 1 else ' '}of datasets not run", fontsize=8.5)
         lines, labels = first.get_legend_handles_labels()
         figure.legend(lines, labels, loc="outside upper center", ncols=len(labels))
     return figure
@@ -69,7 +69,10 @@ def _draw_curve(axes: Any, forecast: Forecast, number: int, *, band: bool) -> No
 
 
 def fold_errors(study: Study) -> Any:
-    """The AUC-MSE of each regressor in each fold, a dot for each; the bar is their mean, the ring the study's split."""
+    """The AUC-MSE of each regressor in each fold, a dot for each; the bar is their mean.
+
+    The diamond is the split of the main results.
+    """
     if study.folds is None:
         raise InputError("The study has no folds to draw; ask for --folds.")
     forecasts = study.folds.forecasts
@@ -92,7 +95,7 @@ def fold_errors(study: Study) -> Any:
         keys = [
             (line([], [], marker="o", markersize=4.5, linestyle="none", color=style.MUTED), "one fold"),
             (line([], [], marker="|", markersize=11, markeredgewidth=1.6, **marker), "mean of the folds"),
-            (line([], [], marker="D", markersize=7, markerfacecolor="none", **marker), "the study's own split"),
+            (line([], [], marker="D", markersize=7, markerfacecolor="none", **marker), "the split of the main results"),
         ]
         figure.legend(*zip(*keys, strict=True), loc="outside upper center", ncols=3)
         style.grid(axes, "x")
@@ -113,10 +116,10 @@ def beam_widths(study: Study) -> Any:
         for axes, field in ((left, "proxy"), (right, "scauc")):
             for number, name in enumerate(names):
                 values = np.array([getattr(by_key[name, width], field) for width in widths])
-                colour, marker = style.style_of(number)
+                colour, marker, dashes = line_style(number)
                 axes.plot(
                     places, values - values[0], color=colour, marker=marker, markersize=3.5, linewidth=1.2,
-                    linestyle="-" if number < len(style.COLOURS) else "--", label=SPELLED.get(name, name),
+                    linestyle=dashes, label=SPELLED.get(name, name),
                 )  # fmt: skip
             axes.axhline(0, color=style.MUTED, linewidth=0.8)
             axes.set_xticks(places, [str(width) for width in widths])

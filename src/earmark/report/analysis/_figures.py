@@ -15,6 +15,9 @@ from earmark.errors import InputError
 from earmark.report.figures import style
 
 WIDTH = 7.6
+_COLOURS = (*style.COLOURS, "#8f6a4e", "#8f9a1c")
+_SOLID = 5
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)))
 _LETTERS = {"LINEAR": "L", "EXPONENTIAL": "E", "POWER-LAW": "P", "NONE": ""}
 _MOST_LETTERS = 30
 _MOST_NAMES = 70
@@ -37,6 +40,15 @@ SPELLED = {
     "mlp12": "perceptron (12)",
     "mlp12_12": "perceptron (12, 12)",
 }
+
+
+def line_style(number: int) -> tuple[str, str, Any]:
+    """Colour, marker and dashes of the n-th line: nine have a colour each, and like colours differ in dashes."""
+    turn = number // _SOLID
+    return (
+        _COLOURS[number % len(_COLOURS)], style.MARKERS[(number + turn) % len(style.MARKERS)],
+        _DASHES[turn % len(_DASHES)],
+    )  # fmt: skip
 
 
 def relation_map(study: Study, of: Literal["datasets", "models"] = "datasets") -> Any:
@@ -100,9 +112,10 @@ def coverage_curves(study: Study) -> Any:
         best = max(shown, key=lambda selection: selection.scauc, default=None)
         for number, selection in enumerate(shown):
             leading = best is not None and selection.name == best.name
+            colour, marker, dashes = line_style(number)
             axes.plot(
-                sizes, selection.coverage, color=style.style_of(number)[0],
-                linewidth=2.4 if leading else 1.1, linestyle="-" if number < len(style.COLOURS) else "--",
+                sizes, selection.coverage, color=colour, marker=marker, markersize=5.5 if leading else 3.2,
+                linewidth=2.4 if leading else 1.1, linestyle=dashes,
                 label=f"{SPELLED.get(selection.name, selection.name)} ({selection.size})",
             )  # fmt: skip
         for name, dashes in (("greedy_min", "-."), ("greedy_max", (0, (1, 1)))):
@@ -117,7 +130,7 @@ def coverage_curves(study: Study) -> Any:
         lowest = min((float(selection.coverage.min()) for selection in shown or found.selections), default=0.8)
         axes.set_ylim(max(-1.0, min(0.85, lowest - 0.03)), 1.003)
         axes.set_xlabel("datasets that are run, |S|")
-        axes.set_ylabel("coverage η: how far the ranking\nagrees with that by all (1: wholly)")
+        axes.set_ylabel("correlation with the ranking\nby all datasets (coverage)")
         axes.xaxis.get_major_locator().set_params(integer=True)
         style.grid(axes)
         figure.legend(loc="outside right center", title="order by (datasets needed)", title_fontsize=7.5)
@@ -142,11 +155,17 @@ def error_curves(study: Study) -> Any:
             )  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.set_xlabel("datasets that are run")
-        axes.set_ylabel("typical error of the others\n(0 chance, 1 best)")
+        axes.set_ylabel("typical error of the scores on datasets\nnot run (0 lowest or chance, 1 best)")
         axes.xaxis.get_major_locator().set_params(integer=True)
         style.grid(axes)
         axes.legend(loc="upper right")
     return figure
+
+
+def _whole_ranks(last: int) -> list[int]:
+    """Ranks to write on an axis: 1 and round ones, or every second one."""
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 10 ** len(str(last))) if last <= 12 * step)
+    return list(range(1, last + 1, step)) if step < 5 else [1, *range(step, last + 1, step)]
 
 
 def rank_plot(study: Study, most: int = 30) -> Any:
@@ -163,7 +182,9 @@ def rank_plot(study: Study, most: int = 30) -> Any:
             axes.plot(ends, [height, height], color=style.COLOURS[0], linewidth=2.2, solid_capstyle="butt")
             axes.plot([row.rank], [height], "o", color=style.INK, markersize=4)
         style.name_lines(axes, [style.name_of(row.model, 40) for row in rows])
-        axes.set_xlim(left=0)
+        last = max(row.high or row.rank for row in rows)
+        axes.set_xlim(0.5, last + 0.5)
+        axes.set_xticks(_whole_ranks(last))
         axes.set_xlabel("rank, with its 95 % interval")
         style.grid(axes, "x")
     return figure

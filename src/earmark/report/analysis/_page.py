@@ -95,8 +95,8 @@ _WORDS = [
     (
         "prediction error (AUC-MSE)",
         "The mean squared error on models that were not learnt from, averaged over how many datasets are run: the area "
-        "under its curve. Scores run from 0 (chance) to 1 (best), so an error of 0.01 is a tenth of the way. Compare "
-        "it with the training mean, which looks at nothing the new model did.",
+        "under its curve. Scores run from 0 (chance or the lowest) to 1 (the best), so an error of 0.01 is a "
+        "tenth of the way. Compare it with the training mean, which looks at nothing the new model did.",
     ),
 ]
 
@@ -152,8 +152,8 @@ _DRAWINGS = {
         "ranks",
         "Ranks of the best models with their intervals",
         "The models with the best means. The bar runs from one plus the number of models that are surely ahead to the "
-        "number that are not surely behind; it holds the rank over all datasets that could have been taken with at "
-        "least 95 %.",
+        "number that are not surely behind; if these datasets are a sample of a larger collection, it holds the "
+        "rank over the whole collection with at least 95 %.",
     ),
 }
 """By the name of a section: its title, the name and the description of its figure, and what the figure shows."""
@@ -303,7 +303,7 @@ def _lite(study: Study) -> Html | None:
     return _part("lite", sentences.lite(study), figures.trade_off(study), front)
 
 
-_MEAN_WORDS = {"mean": "mean", "normalised_mean": "mean (0 chance, 1 best)", "win_rate": "mean win rate"}
+_MEAN_WORDS = {"mean": "mean", "normalised_mean": "mean (0 lowest or chance, 1 best)", "win_rate": "mean win rate"}
 
 
 def _ranks(study: Study) -> Html | None:
@@ -349,8 +349,8 @@ def _agreement(study: Study) -> Html | None:
 
 def _method(study: Study) -> Html:
     words = [
-        "Scores are rescaled for each dataset so that 0 is chance and 1 the best value; what is below chance counts as "
-        "chance.",
+        "Scores are rescaled for each dataset so that 0 is chance (or, where nothing is chance, the lowest score there "
+        "can be) and 1 the best value; what is below 0 counts as 0.",
         "A model's win rate on a dataset is the share of other models that it beats; coverage is the Pearson "
         "correlation of mean win rates on some datasets and on all.",
         "Every table of this page lies beside it as a CSV file.",

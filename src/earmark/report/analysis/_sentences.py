@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 from earmark.analysis.beams import beam_changes
 from earmark.analysis.prowl import THRESHOLD, Selection
@@ -13,6 +14,8 @@ from earmark.report.analysis._figures import SPELLED
 from earmark.scores import VOCSIM_SUBSETS
 from earmark.wording import counted, listed
 
+_MOST_NAMED = 6
+_PREDICTED_BY = {"knn": "the mean of the 5 models with the most similar scores", "ridge": "ridge regression"}
 _BLIND = frozenset(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
 
 
@@ -51,10 +54,14 @@ def redundancy(study: Study) -> list[str]:
     redundant = [verdict.dataset for verdict in reversed(study.verdicts) if verdict.verdict == "redundant"]
     new = [verdict.dataset for verdict in study.verdicts if verdict.verdict == "new"]
     if redundant:
-        verb = "is" if len(redundant) == 1 else "are"
+        verb, left = (
+            ("is", "it can be left out")
+            if len(redundant) == 1
+            else ("are", "any one of them (not all at once) can be left out")
+        )
         sentences.append(
-            f"{listed(redundant)} {verb} redundant one by one: for models not seen before, the other datasets predict "
-            "at least 90 % of the differences between them there."
+            f"{listed(redundant)} {verb} redundant: {left} if all other datasets are run, because the "
+            "others predict at least 90 % of the differences between models there, also of models not seen before."
         )
     if new:
         verb = "says" if len(new) == 1 else "say"
@@ -75,13 +82,14 @@ def representatives(study: Study) -> list[str]:
     of = "" if study.covered == "all" else ", on the 80 % of the models that train"
     if len(names) == total:
         return [
-            f"No few datasets do: the models come out in the order that all {total} give (coverage η of {THRESHOLD} or "
-            "more; 1 is the same ranking) only with all of them."
+            f"No few datasets do: the models come out in the order that all {total} give (a correlation of "
+            f"{THRESHOLD} or more; 1 is the same ranking) only with all of them."
         ]
     sentences = [
         f"Run {listed(names)} first: with {run} of {total} datasets the models come out nearly in the order that all "
-        f"datasets give{of}. The two rankings correlate at {best.coverage[best.size - 1]:.3f} (coverage η; 1 is the "
-        f"same ranking, {THRESHOLD} was asked for), and {_share(best.swapped)} of the pairs of models change places.",
+        f"datasets give{of}. The two rankings correlate at {best.coverage[best.size - 1]:.3f} (SimBA's coverage: 1 is "
+        f"the same ranking, {THRESHOLD} was asked for), and {_share(best.swapped)} of the pairs of models change "
+        f"places.{_cautions(study, best)}",
         f"Of {counted(len(study.prowl.selections) - 2, 'measure')} of likeness, {SPELLED[best.name]} found the best "
         f"order: averaged over all sizes, its coverage is {best.scauc:.3f} (SCAUC).",
     ]
@@ -91,22 +99,45 @@ def representatives(study: Study) -> list[str]:
         sentences.append(
             f"{listed(hidden)} {verb} blind and run only by its host; the lite suite is of public subsets."
         )
-    if best.stable_size > best.size:
-        sentences.append(
-            f"The curve is not steady: with more datasets it falls below {THRESHOLD} again, and stays above it from "
-            f"{best.stable_size} on."
-        )
     sizes = study.prowl.random.size
     if sizes.size:
         sentences.append(
             f"Random orders need {sizes.mean():.1f} datasets on average, and "
             f"{100 * (best.beats_random or 0.0):.0f} % of them do not cover better."
         )
+    return sentences
+
+
+def _cautions(study: Study, best: Selection) -> str:
+    """What an answer of few datasets has against it: it may not last, and others may do better."""
+    said = ""
+    if best.stable_size > best.size:
+        between = best.coverage[best.size : best.stable_size - 1]
+        lowest = int(between.argmin())
+        steady = [study.prowl.datasets[place] for place in best.order[: best.stable_size]]
+        said += (
+            f" But that is not steady: with the first {best.size + 1 + lowest} datasets of this order the correlation "
+            f"falls to {between[lowest]:.3f}; it stays at {THRESHOLD} or more only from {best.stable_size} datasets on"
+            + (f" ({listed(steady)})." if len(steady) <= _MOST_NAMED else ".")
+        )
     exact = next((bound for bound in study.exact if len(bound.members) == best.size), None)
     if exact is not None and exact.value > best.coverage[best.size - 1] + 1e-9:
-        names = [study.prowl.datasets[place] for place in exact.members]
-        sentences.append(f"No choice of that size covers more than {exact.value:.3f} ({listed(names)}).")
-    return sentences
+        names = listed([study.prowl.datasets[place] for place in exact.members])
+        choice = "single dataset" if best.size == 1 else f"choice of {best.size} datasets"
+        said += (
+            f" The best {choice}, found by trying them all, is {names} ({exact.value:.3f}, {_share(exact.swapped)} "
+            f"swapped){_votes(study, best)}."
+        )
+    return said
+
+
+def _votes(study: Study, best: Selection) -> str:
+    """What most measures of likeness choose, where it is something else."""
+    chosen = [tuple(sorted(one.order[: one.size])) for one in study.prowl.selections if one.name in NINE]
+    most, votes = Counter(chosen).most_common(1)[0]
+    if votes < 2 or set(most) == set(best.order[: best.size]):
+        return ""
+    return f"; {votes} of {len(chosen)} measures of likeness choose {listed(study.prowl.datasets[j] for j in most)}"
 
 
 def predictions(study: Study) -> list[str]:
@@ -120,9 +151,10 @@ def predictions(study: Study) -> list[str]:
         name, value = min(learnt.items(), key=lambda item: item[1])
         if value < errors["mean"]:
             sentences.append(
-                f"From the datasets that are run, {SPELLED.get(name, name)} predicts a new model's scores on the "
-                f"others with a typical error of {math.sqrt(value):.3f} (0 is chance, 1 the best value); whoever "
-                f"guesses the mean of the known models errs by {math.sqrt(errors['mean']):.3f}. That leaves "
+                f"From the datasets that are run, {_PREDICTED_BY.get(name, SPELLED.get(name, name))} predicts a "
+                f"new model's scores on the others with a typical error of {math.sqrt(value):.3f}, on a scale from 0 "
+                "(chance, or the lowest score there can be) to 1 (the best there can be); guessing the mean of the "
+                f"known models errs by {math.sqrt(errors['mean']):.3f}. That leaves "
                 f"{100 * value / errors['mean']:.0f} % of the mean's squared error."
             )
         else:
@@ -135,7 +167,7 @@ def predictions(study: Study) -> list[str]:
         found = study.coverage
         sentences.append(
             f"Predicted from {KNOWN} datasets, {100 * found.coverage:.0f} % of {found.cells} held-out cells lie in "
-            f"their 90 % intervals, which are {found.width:.2f} wide on the scale from chance to best."
+            f"their 90 % intervals, which are {found.width:.2f} wide on the scale from 0 to 1."
         )
     return sentences
 
@@ -229,7 +261,8 @@ def ranks(study: Study) -> list[str]:
         return [f"{first.model} leads; fewer than {FEWEST_DATASETS} datasets say nothing of its rank on others."]
     rank = f"{first.low} to {first.high}" if first.high > first.low else f"{first.low}"
     return [
-        f"{first.model} leads; over all the datasets that could have been taken, its rank is {rank} (95 % interval).",
+        f"{first.model} leads; if these datasets are a sample of a larger collection, its rank over the whole "
+        f"collection is {rank} (95 % interval).",
         f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the "
         "datasets, Holm's correction for the number of models).",
     ]

@@ -36,7 +36,7 @@ def noise_curves(found: NoiseCurves) -> Any:
                         )  # fmt: skip
                 style.grid(axes)
                 axes.axhline(100, color=style.GRID, linewidth=1, zorder=0)
-            row[0].set_ylabel("% left above chance" if kind == ABOVE_CHANCE else "% left of the value")
+            row[0].set_ylabel("% of the lead over chance" if kind == ABOVE_CHANCE else "% of the clean score")
         for axes, place in zip(panels[0], found.subsets, strict=True):
             axes.set_title(style.name_of(place, 26), loc="left")
         for axes in panels[-1]:
@@ -58,5 +58,5 @@ def _legend(figure: Any, found: NoiseCurves) -> None:
              markersize=3.6, label=style.name_of(metric))
         for place, metric in enumerate(found.metrics)
     ]  # fmt: skip
-    kept = line([], [], color=style.MUTED, linewidth=0.9, linestyle=":", label="both labels kept")
+    kept = line([], [], color=style.MUTED, linewidth=0.9, linestyle=":", label="(1 − share)²")
     figure.legend(handles=[*systems, *metrics, kept], loc="outside right center", fontsize=7.5, handlelength=2.6)

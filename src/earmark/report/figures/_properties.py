@@ -45,7 +45,11 @@ def trends(found: Trends) -> Any:
         for axes in spots[:count:columns]:
             axes.set_ylabel(style.axis_title(metrics[0]) if len(metrics) == 1 else _unit(metrics))
         if len(metrics) > 1:
-            figure.legend(handles=_handles(metrics), loc="outside upper right", ncols=len(metrics))
+            own = found.top < 100  # then the metrics are not of the same configurations
+            figure.legend(
+                handles=_handles(metrics), loc="outside upper right", ncols=len(metrics),
+                title="each metric of its own best configurations" if own else None, title_fontsize=7.5,
+            )  # fmt: skip
     return figure
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -36,7 +36,9 @@ def rate_distortion(found: Sequence[Comparison], *, printed: bool = False) -> An
     lines = -(-len(drawn) // columns)
     legend = -(-len(families) // (3 * columns))
     with style.look():
-        figure = style.new_figure(3.6 * columns, 2.9 * lines + 0.25 * legend)
+        figure = style.new_figure(
+            (4.4 if printed else 3.6) * columns, (3.9 if printed else 2.9) * lines + 0.25 * legend
+        )
         for place, one in enumerate(drawn):
             _panel(figure.add_subplot(lines, columns, place + 1), one, looks, printed)
         handles: dict[str, Any] = {}
@@ -59,7 +61,14 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]], p
     ranked = {point.system for point in found.ranked}
     for family, curve in found.curves.items():
         colour, marker = looks[family]
-        shared = {"markersize": 4.2, "elinewidth": 0.8, "capsize": 0, "zorder": 3, "color": colour, "marker": marker}
+        shared = {
+            "markersize": 6.0 if printed else 4.2,
+            "elinewidth": 0.8,
+            "capsize": 0,
+            "zorder": 3,
+            "color": colour,
+            "marker": marker,
+        }
         for point in curve.points:
             if point.system in found.anchors:
                 _anchor(axes, found.rows[point.system], point, colour, scale)
@@ -93,25 +102,96 @@ def _panel(axes: Any, found: Comparison, looks: Mapping[str, tuple[str, str]], p
 
 
 def _name_settings(axes: Any, points: Sequence[Point], scale: float) -> None:
-    """The names of settings beside their points; those that lie together have theirs together."""
-    values = [point.value for point in points]
-    near = 0.03 * (max(values) - min(values))
+    """The names of settings beside their points; those that lie together have theirs together.
+
+    A name goes where it covers no point and no other name, as near as it can; a thin line leads to one further off.
+    """
+    figure = axes.figure
+    values = [scale * point.value for point in points]
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)  # names must not move what they stand beside
+    rates = np.log2([point.kbps for point in points])
+    axes.set_xlim(2.0 ** (rates.min() - 0.35), 2.0 ** (rates.max() + 0.45))
+    left, right = np.log2(axes.get_xlim())
+    size = figure.get_size_inches() * 72
+    columns, lines = axes.get_subplotspec().get_gridspec().ncols, axes.get_subplotspec().get_gridspec().nrows
+    wide, tall = (
+        0.86 * size[0] / columns,
+        0.72 * size[1] / lines,
+    )  # of the panel, in points: its room is not settled yet
+
+    def spot(point: Point) -> tuple[float, float]:
+        across = (np.log2(point.kbps) - left) / (right - left)
+        return float(across * wide), float((scale * point.value - low) / (high - low) * tall)
+
+    groups = _close(points, spot)
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in map(spot, points)]
+    for group in groups:
+        names = _together([style.name_of(point.system, 10) for point in group])
+        x, y = spot(group[0])
+        width, height = 3.7 * len(names), 8.0
+        others = [spot(point) for point in points if point not in group]
+        costs = {}
+        for move in _SHIFTS:
+            box = _box(x, y, move, width, height)
+            nearer = any(_gap(box, at) <= _gap(box, (x, y)) for at in others)  # it would name another point
+            costs[move] = _cost(box, taken, (wide, tall), move) + 1000 * nearer
+        shift = min(costs, key=costs.__getitem__)
+        box = _box(x, y, shift, width, height)
+        taken.append(box)
+        away = abs(shift[1]) > 9
+        axes.annotate(
+            names, (group[0].kbps, values[points.index(group[0])]), shift, textcoords="offset points", fontsize=6.8,
+            ha="left" if shift[0] > 0 else "right" if shift[0] < 0 else "center", va="center", color=style.INK,
+            arrowprops={"arrowstyle": "-", "color": style.MUTED, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
+            if away else None, zorder=5,
+        )  # fmt: skip
+
+
+_SHIFTS = [
+    (across, up)
+    for up in (0, 6, -6, 9, -9, 14, -14, 20, -20, 27, -27)
+    for across in (6, -6, 0)
+    if across or abs(up) > 6
+]
+"""Where a name may stand beside its point, in points of the page."""
+Box = tuple[float, float, float, float]
+
+
+def _box(x: float, y: float, shift: tuple[float, float], width: float, height: float) -> Box:
+    """Left, bottom, right and top of a name."""
+    start = x + shift[0] - (0 if shift[0] > 0 else width if shift[0] < 0 else width / 2)
+    return start, y + shift[1] - height / 2, start + width, y + shift[1] + height / 2
+
+
+def _gap(box: Box, at: tuple[float, float]) -> float:
+    """How far a point is from a name."""
+    across, up = (max(box[k] - at[k], 0.0, at[k] - box[k + 2]) for k in (0, 1))
+    return float(np.hypot(across, up))
+
+
+def _cost(box: Box, taken: Sequence[Box], room: tuple[float, float], shift: tuple[float, float]) -> float:
+    """How bad a place is: what it covers, what leaves the panel, and how far it is. Beside a point runs the front."""
+    covered = sum(
+        max(0.0, min(box[2], other[2]) - max(box[0], other[0]))
+        * max(0.0, min(box[3], other[3]) - max(box[1], other[1]))
+        for other in taken
+    )
+    outside = max(0.0, -box[0]) + max(0.0, box[2] - room[0]) + max(0.0, -box[1]) + max(0.0, box[3] - room[1] - 6)
+    return 10 * covered + 30 * outside + abs(shift[0]) / 10 + (abs(shift[1]) or 9)
+
+
+def _close(points: Sequence[Point], spot: Callable[[Point], tuple[float, float]]) -> list[list[Point]]:
+    """Points that lie on each other, as they are drawn, together."""
     groups: list[list[Point]] = []
     for point in sorted(points, key=lambda point: (point.kbps, -point.value)):
         for group in groups:
-            if abs(np.log2(point.kbps / group[0].kbps)) < 0.12 and abs(point.value - group[-1].value) <= near:
+            if max(abs(np.subtract(spot(point), spot(group[-1])))) < 4.5:
                 group.append(point)
                 break
         else:
             groups.append([point])
-    far = 0.7 * max(point.kbps for point in points)  # names to the right of these would leave the panel
-    for group in groups:
-        names = _together([style.name_of(point.system, 10) for point in group])
-        at, side = (group[0].kbps, scale * group[0].value), -1 if group[0].kbps > far else 1
-        axes.annotate(
-            names, at, (3.5 * side, 2.5), textcoords="offset points", ha="left" if side > 0 else "right", fontsize=6.5,
-            color=style.MUTED,
-        )  # fmt: skip
+    return groups
 
 
 def _together(names: Sequence[str]) -> str:

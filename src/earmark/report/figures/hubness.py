@@ -213,7 +213,7 @@ def before_after_lines(
     for row in rows:
         if row.metric in names:
             place = [subset(row).label] if several else []
-            label = " · ".join([*place, row.system or "vectors", row.distance])
+            label = " · ".join(filter(None, [*place, row.system or "vectors", row.distance]))
             lines.setdefault(label, {}).setdefault(row.metric, {})[row.correction] = row
     kept = {
         label: cells

@@ -20,7 +20,7 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.errors import InputError, require
 from earmark.places import locate
-from earmark.report.metric_text import facts
+from earmark.report.metric_text import facts, title
 from earmark.tables import plain
 
 INK, MUTED, GRID, PAPER = "#1b2733", "#5f6c78", "#d5dbe1", "#fffffe"
@@ -105,7 +105,8 @@ def names_of(texts: Sequence[str], most: int = 28) -> list[str]:
 
 
 def axis_title(metric: str) -> str:
-    return f"{metric} (%)" if facts(metric).percent else metric
+    """What people call a metric, with its unit: `word error rate (%)`."""
+    return f"{title(metric)} (%)" if facts(metric).percent else title(metric)
 
 
 def nothing(what: str) -> InputError:

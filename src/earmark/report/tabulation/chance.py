@@ -34,7 +34,7 @@ SHUFFLES = {
     "clips": "over clips",
     "whole_groups": "between whole groups",
     "inside_groups": "inside groups",
-    "blocks": "between whole groups and inside others",
+    "blocks": "between whole groups where each has one label, and inside the others",
     "clips_ignoring_groups": "over clips whatever their group (p is too small where clips of a group are alike)",
 }
 
