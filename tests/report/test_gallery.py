@@ -94,9 +94,10 @@ def test_codecs_as_printed_have_their_own_rates_levels_and_fronts() -> None:
     titles = [axes.get_title() for axes in drawing.figure.axes]
     assert titles[0].startswith("word error rate (%)")
     assert not any("_" in title for title in titles)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.text import Text
 
-    drawing.figure.canvas.draw()
+    FigureCanvasAgg(drawing.figure).draw()
     for axes in drawing.figure.axes:
         boxes = [Text.get_window_extent(text) for text in axes.texts]  # without the line that leads to a point
         assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
