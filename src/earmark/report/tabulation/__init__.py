@@ -161,8 +161,8 @@ def _remarks(source: TableSource, choice: Choice, kinds: Iterable[str]) -> Itera
         yield "The rows are those of the paper's Table 2; --systems all shows every configuration."
     elif not choice.systems:
         yield (
-            "The rows are chosen among all configurations that the paper prints, not among those of its Table 2; ± stands "
-            "where Table 2 prints one."
+            "The rows are chosen among all configurations that the paper prints, not among those of its Table 2; ± "
+            "stands where Table 2 prints one."
         )
 
 
