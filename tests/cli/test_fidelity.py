@@ -217,6 +217,15 @@ def test_a_recipe_measures_vectors_of_any_tool(capsys: pytest.CaptureFixture[str
     assert main("fidelity real.npy generated.npz --metrics fad,fad_inf --figure g.svg --quiet".split()) == 0
     assert "all clips" in Path("g.svg").read_text()
     assert "–" not in capsys.readouterr().out  # no column of GICDM, which they do not have
+    several = "real.npy generated.npz real.npy --recipe kadtk-vggish --system made,real --intervals none"
+    assert main(f"fidelity {several} --quiet --json".split()) == 0
+    captured = capsys.readouterr()
+    rows = json.loads(captured.out)
+    assert {(row["suite"], row["system"], row["metric"]) for row in rows} == {
+        ("kadtk-vggish", system, metric) for system in ("made", "real") for metric in ("frechet_distance", "kad")
+    }
+    assert [row["value"] for row in rows if row["system"] == "made" and row["metric"] == "kad"] == [direct.value("kad")]
+    assert captured.err.count("8 numbers in a vector") == 2
     for words, said in (
         ("--pool max_time", "--pool is for metrics of neighbourhoods"),
         ("--metrics density", "density is no distance of two distributions"),
