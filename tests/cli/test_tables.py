@@ -107,3 +107,11 @@ def test_the_page_decides_on_the_layout(call: Call, scores: Path) -> None:
     narrow, wide = (call(scores, "--format", "latex", "--quiet", "--page", page)[1] for page in ("150x300", "600x800"))
     assert "sidewaystable" in narrow
     assert "sidewaystable" not in wide
+
+
+def test_a_choice_of_rows_is_told_from_the_paper_s_own(call: Call) -> None:
+    """--top looks at every printed configuration; Table 2 has ten of them."""
+    for words, expected in ((["--top", 3], "chosen among all configurations"), ([], "those of the paper's Table 2")):
+        code, _, notes = call("published:vocsim", "--metrics", "P@1", "--with-repeats", *words)
+        assert code == 0
+        assert expected in notes

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
-from earmark.cli import flags, options
+from earmark.cli import options
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.options import Options
 from earmark.places import locate
 from earmark.tables import MISSING, aligned, write_csv
+from earmark.vectors.class_samples import MEANING
 
 if TYPE_CHECKING:
     from earmark.corpora.recordings.catalogue import Part
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exports = add("export", "write a manifest and 16-bit FLAC files", writes=True)
     exports.add_argument("--rate", type=int, metavar="HZ", help="resample (default: each clip keeps its rate)")
     for action in (describes, exports):
-        flags.add_flags(action, Options, ("sample", "seed"), {"seed": "seed of --sample (default: 0)"})
+        options.add(action, ("--sample", "CxN", f"take {MEANING}"), ("--seed", 0, "seed of --sample"))
     for action in (lists, fetches, describes, prepares, exports):
         action.add_argument("--json", action="store_true", help="print the result on stdout as JSON")
         action.add_argument("--quiet", action="store_true", help="no progress bars and no remarks")

@@ -20,7 +20,7 @@ from earmark.calibrate.bootstrap import Counts, interval, resample, resampled_me
 from earmark.codecs.contract import Measured
 from earmark.errors import UsageError
 from earmark.scores import metric_facts
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 Floats = NDArray[np.float64]
 
@@ -85,8 +85,7 @@ def first_percentile(
     beyond = points <= value if higher else points >= value
     worst = [clips[place] for place in order if valid[place] and beyond[place]]
     summary = _with(measured, value, low, high)
-    named = ", ".join(worst[:NAMED]) + (f" and {len(worst) - NAMED} more" if len(worst) > NAMED else "")
-    reason = "; ".join(part for part in (f"worst: {named}", summary.reason) if part)
+    reason = "; ".join(part for part in (f"worst: {first_of(worst, NAMED)}", summary.reason) if part)
     return summary._replace(reason=reason, clips=tuple(worst))
 
 

@@ -36,7 +36,6 @@ from earmark.workers import Workers, thread_count
 
 COMPONENTS = 64
 STRIDE = 3
-CANDIDATES = 200
 RADIUS = 0.1
 PAIRS = 1 << 22  # pairs in hand at a time
 

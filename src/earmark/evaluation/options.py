@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
 from earmark.errors import UsageError
 from earmark.geometry import devices, spaces
 from earmark.geometry.corrections import Correction
-from earmark.vectors.class_samples import parse_sample
+from earmark.vectors.class_samples import MEANING, parse_sample
 
 HUB_K = 5
 GIVEN = "given"  # what distances computed elsewhere are called, where nobody names them
@@ -44,8 +44,7 @@ class Options(BaseModel):
     hub_k: int = Field(default=HUB_K, description="neighbours that hubness counts")
     sample: str = Field(
         default="",
-        description="measure some clips of some classes: 50x5 is 5 clips of each of the 50 most frequent classes, "
-        "50x5:random of 50 classes at random; all stands for every one; drawn with --seed (default: everything)",
+        description=f"measure {MEANING}",
         json_schema_extra={"metavar": "CxN"},
     )
     queries: int = Field(

@@ -22,6 +22,10 @@ from dataclasses import dataclass
 from earmark.errors import UsageError
 from earmark.wording import counted, first_of, listed
 
+MEANING = (
+    "some clips of some classes: 50x5 is 5 clips of each of the 50 most frequent classes, 50x5:random of 50 classes at "
+    "random; all stands for every one; drawn with --seed (default: everything)"
+)
 _SPELLED = re.compile(r"(\d+|all)\s*[x×*]\s*(\d+|all)(?::(frequent|random))?")
 
 

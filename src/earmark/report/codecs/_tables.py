@@ -23,7 +23,7 @@ from earmark.report.metric_text import facts
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.scores.spelling import at_rate
 from earmark.tables.html import Html, bullets, folded, join, paragraph, section, table, tag, text
-from earmark.wording import counted, listed
+from earmark.wording import counted, first_of, listed
 
 _COUNTED = ("kbps", "header_kbps", "overall", "overall_unsaturated")
 _APART = (
@@ -295,5 +295,4 @@ def failures(report: CodecReport) -> Html | None:
 
 
 def _shortly(names: Iterable[str], most: int) -> str:
-    listed = list(names)
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    return first_of(list(names), most)

@@ -49,8 +49,7 @@ def _draw(
         if row.distance == distance and row.metric == metric and row.value is not None and row.system in judgements
     }  # fmt: skip
     percent = 100.0 if facts(metric).percent else 1.0
-    for place, name in enumerate(dict.fromkeys(system for _, system in rows)):
-        colour, marker = style.set_style(place)
+    for name, (colour, marker) in style.looks(list(dict.fromkeys(system for _, system in rows))).items():
         for correction in ("none", "gicdm"):
             row = rows.get((correction, name))
             if row is not None:
@@ -76,5 +75,5 @@ def _said(item: HumanRelation) -> str:
     found = item.pearson
     assert found is not None
     ends = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"
-    p_value = "" if found.p_value is None else f", {p_value_text(found.p_value)}"
+    p_value = "" if found.p_adjusted is None else f", {p_value_text(found.p_adjusted)}"  # for all metrics together
     return f"{'with' if item.correction == 'gicdm' else 'without'} GICDM: r = {found.value:.2f}{ends}{p_value}"

@@ -136,11 +136,6 @@ def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {name: (style_of(place)[0], style_of(place + place // len(COLOURS))[1]) for place, name in enumerate(names)}
 
 
-def set_style(place: int) -> tuple[str, str]:
-    """The colour and the marker of the n-th of many things: neighbours differ in both, and no two of 49 share both."""
-    return COLOURS[place % len(COLOURS)], MARKERS[(place + place // len(COLOURS)) % len(MARKERS)]
-
-
 # --- parts that figures share ---------------------------------------------------------------------------------------
 
 

@@ -155,8 +155,15 @@ def _score_tables(source: TableSource, choice: Choice) -> list[Table]:
 
 def _remarks(source: TableSource, choice: Choice, kinds: Iterable[str]) -> Iterator[str]:
     yield from source.remarks
-    if source.leading and not choice.chooses_rows() and "main" in kinds:
+    if not source.leading or "main" not in kinds:
+        return
+    if not choice.chooses_rows():
         yield "The rows are those of the paper's Table 2; --systems all shows every configuration."
+    elif not choice.systems:
+        yield (
+            "The rows are chosen among all configurations that the paper prints, not among those of its Table 2; ± "
+            "stands where Table 2 prints one."
+        )
 
 
 _MAKERS: dict[str, Callable[[TableSource, Choice], list[Table]]] = {

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from earmark.errors import UsageError, did_you_mean, quoted
 from earmark.scores.metrics import named
+from earmark.wording import first_of
 
 KINDS = {
     "main": "means over sets of subsets, with margins (VocSim's Table 2)",
@@ -129,5 +130,5 @@ def pick(wanted: Sequence[str], present: Sequence[str], what: str, source: str) 
 
 def absent(name: str, present: Sequence[str], what: str, source: str) -> str:
     """A sentence about a name that a source does not have."""
-    shown = ", ".join(present[:8]) + (f" and {len(present) - 8} more" if len(present) > 8 else "")
-    return f"{source} has no {what} {quoted(name)}; it has {shown or 'none'}.{did_you_mean(name, present)}"
+    shown = first_of(present, 8) or "none"
+    return f"{source} has no {what} {quoted(name)}; it has {shown}.{did_you_mean(name, present)}"

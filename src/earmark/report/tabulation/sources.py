@@ -135,7 +135,7 @@ def open_source(
         name, Scores(tuple(singles), notes=scores.notes), (), given=Scores(tuple(given_means)), printed=printed,
         remarks=tuple(_left_out(scores.select(metric=choice.metrics) if choice.metrics else scores, name)),
     )  # fmt: skip
-    known = [recorded_facts(record), printed_facts(homes.values()), read_facts(facts) if facts is not None else []]
+    known = [recorded_facts(record), read_facts(facts) if facts is not None else [], printed_facts(homes.values())]
     own = [
         replace(fact, subset=subset)
         for subset, home in homes.items()
