@@ -72,10 +72,10 @@ def test_a_bomb_of_threads_stays_within_the_limits(outside):
 def test_no_process_is_left_behind(outside, tmp_path):
     with open_cell() as cell:
         assert attempt(cell, "left_behind", file=str(tmp_path / "alive"))["got"] == "left"
-    deadline = time.monotonic() + 5.0
-    while not (tmp_path / "alive").exists() and time.monotonic() < deadline:
+    deadline, alive = time.monotonic() + 5.0, tmp_path / "alive"
+    while not (alive.exists() and alive.read_text()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    survivor = int((tmp_path / "alive").read_text())
+    survivor = int(alive.read_text())
     os.kill(survivor, signal.SIGKILL)  # it outlived its cell: what a sealed one must not allow
     with sealed_cell() as cell:
         for do in ("left_behind", "spawn", "new_session"):
