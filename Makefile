@@ -98,7 +98,7 @@ $(VENV)/.created:
 EXTRAS_demo := plots,speech
 EXTRAS_bench := bench,board
 EXTRAS_docs := docs
-EXTRAS_develop = test,lint,docs,audio,board,codecs,dask,hub,parquet,plots,s3,clustering,voices,encoders$(WITH_TORCH)
+EXTRAS_develop = test,lint,docs,audio,board,codecs,dask,hub,notebook,parquet,plots,s3,clustering,voices,encoders$(WITH_TORCH)
 # What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
 WITH_TORCH = $(shell $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
     && echo ,models,mteb,sentence-transformers)

@@ -19,7 +19,7 @@ LONG = (
     "tests/cli/test_demo.py", "tests/representations/test_esc50.py",
     "tests/docs/test_snippets.py", "tests/test_evaluation.py", "tests/simulation/", "tests/blind/",
     "tests/codecs/", "tests/representations/", "tests/extractors/", "tests/probes/", "tests/board/", "tests/e2e/",
-    "tests/runs/", "tests/generated/",
+    "tests/runs/", "tests/generated/", "tests/deploy/",
 )  # fmt: skip
 """What takes long begins first, so that no process works alone at the end."""
 PAGE_BY_PAGE = "tests/docs/test_snippets.py"

@@ -134,7 +134,7 @@ def test_an_evaluation_of_a_sample_is_that_of_its_rows() -> None:
         assert (row.value, row.low, row.high, row.baseline, row.n) == (
             other.value, other.low, other.high, other.baseline, other.n,
         )  # fmt: skip
-        assert (row.subset, row.ablation, row.single) == ("ES1~2x3", "sample2x3", True)
+        assert (row.subset, row.ablation, row.single) == ("ES1~2x3:seed1", "sample2x3:seed1", True)
         if row.status == "ok":
             assert "6 of 15 clips, 3 of each of the 2 most frequent classes, 1 of them the first " in row.reason
         assert row.inputs != other.inputs

@@ -49,6 +49,8 @@ def test_a_sample_stands_in_the_name_and_is_a_subset_of_its_own() -> None:
     row = Row(subset="BS1~50xall", distance="cosine", metric="P@1", value=0.5)
     assert (row.ablation, row.single, row.labelled_subset) == ("sample50xall", True, "BS1~50xall")
     assert not validate([replace(row, suite="s", system="a")])
+    assert columns_of("BS1~50x5:seed3", "", "", "").ablation == "sample50x5:seed3"
+    assert without_sample("BS1~50x5:random:seed3") == "BS1"
     for other in ("BS1~50x", "BS1~x5", "BS1~50x5b", "BS1 50x5"):
         assert columns_of(other, "", "", "").ablation == ""
 

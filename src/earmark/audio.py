@@ -336,6 +336,8 @@ def _check_pages(handle: Any, name: str) -> None:
 def _opened(name: str) -> Iterator[Any]:
     """The file, open for reading; what the system refuses becomes one sentence."""
     try:
+        if Path(name).is_fifo():  # to open it would be to wait for somebody to write into it
+            raise InputError(f"{name} is not a regular file: give an audio file.")
         handle = Path(name).open("rb", buffering=0)  # noqa: SIM115 (closed below; only opening may raise these)
     except FileNotFoundError as error:
         raise InputError(f"{name} does not exist: check the path.") from error

@@ -9,7 +9,9 @@ ever disagree about an owner, a slug or the generation. A write is acknowledged 
 from __future__ import annotations
 
 import contextlib
+import logging
 import random
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,7 +20,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from earmark.errors import EarmarkError, InputError, UsageError, require
 
@@ -29,10 +39,22 @@ _RETRIES = 6
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 _PARAMETERS = 500
+_FILE = "earmark_file"
+_DISK_FULL = "53100"  # of PostgreSQL
+_NO_ANSWER = "The database does not answer; try again in a minute."
+_LOGGER = logging.getLogger("earmark.databases")
+_UNANSWERED = (OperationalError, InterfaceError, PoolTimeout)
 
 
 class Busy(EarmarkError):
-    """The database did not answer in time; nothing was stored, and the same call may be made again."""
+    """The database did not answer in time; nothing was stored, and the same call may be made again.
+
+    The sentence is for everybody. Where the database lies and what it said is for its host, and logged.
+    """
+
+
+class Full(Busy):
+    """There is no room where the database lies; nothing was stored."""
 
 
 def open_database(
@@ -62,7 +84,12 @@ def connect(url: str) -> Engine:
     if address.get_backend_name() == "sqlite":
         return _sqlite(address)
     require("psycopg", "PostgreSQL databases", "board")
-    return create_engine(address, pool_pre_ping=True, pool_size=5, max_overflow=20, isolation_level="READ COMMITTED")
+    # A server that is gone without a word is noticed within seconds; the address may say otherwise.
+    patience = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 10}
+    return create_engine(
+        address, pool_pre_ping=True, pool_size=5, max_overflow=20, isolation_level="READ COMMITTED",
+        connect_args={name: value for name, value in patience.items() if name not in address.query},
+    )  # fmt: skip
 
 
 def missing_file(url: str) -> Path | None:
@@ -105,8 +132,14 @@ def _sqlite(address: URL) -> Engine:
         raise InputError(f"{place}: it cannot be made ({error.strerror}); choose another place.") from error
     engine = create_engine(address, connect_args={"timeout": _WAIT_SECONDS}, pool_size=5, max_overflow=20)
 
+    @event.listens_for(engine, "do_connect")
+    def look(*_: Any) -> None:
+        if not place.exists():  # SQLite would make an empty one
+            raise sqlite3.OperationalError(f"{place} was removed")
+
     @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
+    def prepare(connection: Any, record: Any) -> None:
+        record.info[_FILE] = _identity(place)
         connection.isolation_level = None  # BEGIN is ours: Python's own would come late and never be IMMEDIATE
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={_WAIT_SECONDS * 1000}")
@@ -118,10 +151,25 @@ def _sqlite(address: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        # What is written to a file that was removed is acknowledged and lost.
+        if connection.info[_FILE] != _identity(place):
+            connection.invalidate()
+            engine.dispose()  # a file that was put in its place is opened with the next connection
+            _LOGGER.error("the file of the database was removed or replaced: %s", place)
+            raise Busy(_NO_ANSWER)
         writes = connection.get_execution_options().get(_WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _identity(place: Path) -> tuple[int, int] | None:
+    """Which file lies at a place; None when there is none."""
+    try:
+        found = place.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextlib.contextmanager
@@ -133,7 +181,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
     try:
         with engine.connect().execution_options(**options) as connection, connection.begin():
             yield connection
-    except OperationalError as error:
+    except _UNANSWERED as error:
         raise _unanswered(error) from error
 
 
@@ -156,7 +204,7 @@ def writing(engine: Engine, work: Callable[[Connection], _Result]) -> _Result:
 
     try:
         return _retried(attempt)
-    except OperationalError as error:
+    except _UNANSWERED as error:
         raise _unanswered(error) from error
 
 
@@ -200,9 +248,16 @@ def _passing(error: OperationalError) -> bool:
     return "locked" in said or "busy" in said
 
 
-def _unanswered(error: OperationalError) -> Busy:
-    return Busy(f"The database does not answer ({_detail(error)}); try again in a minute.")
+def _unanswered(error: SQLAlchemyError) -> Busy:
+    """What everybody is told; what it was is logged."""
+    detail = _detail(error)
+    _LOGGER.error("the database does not answer: %s", detail)
+    original = getattr(error, "orig", None)
+    if getattr(original, "sqlstate", None) == _DISK_FULL or "disk is full" in detail:
+        return Full("There is no room left where the board is kept, and nothing was stored; tell its host.")
+    return Busy(_NO_ANSWER)
 
 
-def _detail(error: DBAPIError) -> str:
-    return (str(error.orig).splitlines() or [type(error.orig).__name__])[0].rstrip(".")
+def _detail(error: SQLAlchemyError) -> str:
+    original = getattr(error, "orig", None) or error
+    return (str(original).splitlines() or [type(original).__name__])[0].rstrip(".")

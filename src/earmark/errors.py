@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import islice
+from typing import Any, TextIO
 
 __all__ = [
     "Changed",
@@ -23,6 +27,7 @@ __all__ = [
     "no_exit",
     "quoted",
     "require",
+    "results_alone",
 ]
 
 
@@ -71,14 +76,52 @@ class MissingExtra(EarmarkError):
         return f'{self.thing} need `pip install "earmark[{self.extra}]"`.'
 
 
+class _Aside:
+    """Inside it, and where that is wanted, what is printed goes to stderr, also by child processes; for all threads."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._kept: tuple[int, TextIO] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self.wanted and self._kept is None:
+                sys.stdout.flush()
+                self._kept = os.dup(1), sys.stdout
+                os.dup2(2, 1)
+                sys.stdout = sys.stderr
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._kept is not None:
+                file, sys.stdout = self._kept
+                self._kept = None
+                os.dup2(file, 1)
+                os.close(file)
+
+
+_ASIDE = _Aside()
+
+
+def results_alone() -> None:
+    """Keep standard output for results from now on: what strangers print goes to stderr."""
+    _ASIDE.wanted = True
+
+
 @contextmanager
 def no_exit() -> Iterator[None]:
     """Around calls of a stranger's model, codec, metric or generator: `sys.exit` there fails what was asked of it.
 
-    `Ended` is then raised, and treated as any other error; an interrupt from the keyboard still ends the run.
+    `Ended` is then raised, and treated as any other error; an interrupt from the keyboard still ends the run. On the
+    command line, whose standard output is for results, what a stranger prints goes to stderr (`results_alone`).
     """
     try:
-        yield
+        with _ASIDE:
+            yield
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else f"1: {stop.code}"
         raise Ended(f"it ended the program (exit status {' '.join(str(status).split())[:300]})") from None
@@ -92,16 +135,29 @@ def require(module: str, thing: str, extra: str) -> Any:
         raise MissingExtra(thing, extra) from error
 
 
+_MOST_COMPARED = 5000
+"""Names that a misspelt one is compared with: a sentence is not worth more."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ' Did you mean "x"?' for the nearest known name, or an empty string when none is near.
 
     The sentence starts with a space, so that it can follow any message. Case is ignored.
     """
     by_lower: dict[str, str] = {}
-    for candidate in known:
+    for candidate in islice(known, _MOST_COMPARED):
         by_lower.setdefault(candidate.lower(), candidate)
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f' Did you mean "{by_lower[near[0]]}"?' if near else ""
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 3) -> str:
+    """Return " The nearest are x, y and z.", with at most so many names, or an empty string when none is near."""
+    by_lower = {candidate.lower(): candidate for candidate in islice(known, _MOST_COMPARED)}
+    near = [by_lower[each] for each in difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=0.6)]
+    if len(near) < 2:
+        return f" The nearest is {near[0]}." if near else ""
+    return f" The nearest are {', '.join(near[:-1])} and {near[-1]}."
 
 
 def quoted(text: str, most: int = 60) -> str:

@@ -1,13 +1,14 @@
 """The one progress bar: on stderr, where it is asked for and the work takes longer than two seconds.
 
-A terminal gets a bar that disappears at the end; a log file gets a line every ten seconds.
+A terminal gets a bar that disappears at the end, a notebook a widget, a log file a line every ten seconds.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, TypeAlias, TypeVar
 
 __all__ = ["Bar", "Progress", "progress_bar", "tracked"]
@@ -48,9 +49,7 @@ def progress_bar(progress: Progress, total: float | None, title: str, unit: str 
     if progress is not True:
         yield Bar(lambda done, note: progress(done, total) if progress else None)  # type: ignore[arg-type]
         return
-    from tqdm import tqdm
-
-    terminal = sys.stderr.isatty()
+    tqdm, terminal = _bar_for(sys.stderr.isatty())
     shape = "{l_bar}{bar}|" if terminal else "{desc}: {percentage:.0f} %,"
     with tqdm(
         total=total, desc=title, unit=f" {unit}", delay=DELAY, leave=False, miniters=1,
@@ -64,6 +63,15 @@ def progress_bar(progress: Progress, total: float | None, title: str, unit: str 
             bar.update(done - bar.n)
 
         yield Bar(show)
+
+
+def _bar_for(terminal: bool) -> tuple[Any, bool]:
+    """The kind of bar, and whether it is redrawn in its place: on a terminal, and in a notebook that has widgets."""
+    if "ipykernel" in sys.modules and not terminal:
+        with suppress(ImportError):
+            import_module("ipywidgets")
+            return import_module("tqdm.notebook").tqdm, True
+    return import_module("tqdm").tqdm, terminal
 
 
 def tracked(

@@ -30,3 +30,8 @@ def listed(names: Iterable[str]) -> str:
 def first_of(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are: `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for the name of a span, to the microsecond: `3`, `0.25`."""
+    return f"{seconds:.6f}".rstrip("0").rstrip(".")

@@ -138,10 +138,20 @@ def test_near_duplicates_are_pairs_within_the_limit_on_what_both_have() -> None:
     for i in range(12):
         for j in range(i + 1, 12):
             both = np.isfinite(values[i]) & np.isfinite(values[j])
-            if both.any() and np.sqrt(np.mean((values[i, both] - values[j, both]) ** 2)) < 0.25:
+            if both.sum() >= 3 and np.sqrt(np.mean((values[i, both] - values[j, both]) ** 2)) < 0.25:
                 expected.append((i, j))
     assert near_duplicates(values, 0.25) == expected
     assert expected
+
+
+def test_rows_that_share_few_columns_are_no_near_duplicates() -> None:
+    values = scores(20, 8)
+    values[7] = values[2]
+    values[7, 3:] = np.nan  # three of eight
+    assert near_duplicates(values) == []
+    values[7, :4] = values[2, :4]
+    assert near_duplicates(values) == [(2, 7)]
+    assert near_duplicates(values[:, :2]) == [(2, 7)]
 
 
 def test_few_models_are_a_guess() -> None:

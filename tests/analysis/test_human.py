@@ -92,7 +92,7 @@ def test_few_generators_have_correlations_and_nothing_more() -> None:
     assert few.pearson[1:] == (None,) * 4
     assert constant.pearson is None
     assert constant.reason == "the metric is the same for all systems"
-    assert any("at least 5" in note for note in found.notes)
+    assert any("need 5" in note for note in found.notes)
     assert any("not measured: g4" in note for note in found.notes)
     two = human_agreement(table(precision=RNG.random(2)), HUMAN).relations[0]
     assert two.pearson is None

@@ -10,7 +10,7 @@ import pytest
 
 import earmark
 from earmark import published
-from earmark.analysis.matrix import Matrix
+from earmark.analysis.matrix import Matrix, from_scores
 from earmark.analysis.predict import predict
 from earmark.analysis.suite import LITE
 from earmark.errors import InputError, UsageError
@@ -194,6 +194,17 @@ def test_nothing_to_predict_from_and_nothing_to_predict() -> None:
     found = predict(whole)
     assert [row for row in found if row.status == "predicted"] == []
     assert "every subset" in found.notes[0]
+
+
+def test_a_sample_and_its_subset_are_not_two_datasets() -> None:
+    rows = Scores((*part(), *(replace(row, subset=f"{row.subset}~50x5", ablation="sample50x5") for row in part())))
+    for work in (predict, from_scores):
+        with pytest.raises(InputError, match=r'"BS4" and "BS4~50x5" share clips and cannot be two datasets'):
+            work(rows)
+    (row, *_) = part()
+    two = [replace(row, subset=f"BS1~50x5{seed}") for seed in ("", ":seed3")]
+    with pytest.raises(InputError, match=r'"BS1~50x5" and "BS1~50x5:seed3" share clips'):
+        from_scores(Scores(tuple(two)))
 
 
 def test_intervals_hold_for_models_that_were_never_seen() -> None:

@@ -11,17 +11,21 @@ from earmark.analysis.ranks import rank_intervals, rank_models, ranks_from_verdi
 from earmark.errors import InputError, UsageError
 
 
-def slow_interval(values: np.ndarray, line: int) -> tuple[int, int]:
+def told_apart(values: np.ndarray, line: int) -> list[int]:
     """One paired t-test after the other, the smallest p-value first, until Holm's procedure stops."""
     others = [other for other in range(len(values)) if other != line]
     tests = sorted((stats.ttest_rel(values[other], values[line]).pvalue, other) for other in others)
-    ahead = behind = 0
-    for place, (p_value, other) in enumerate(tests):
-        if p_value > 0.05 / (len(others) - place):
-            break
-        ahead += values[other].mean() > values[line].mean()
-        behind += values[other].mean() < values[line].mean()
-    return 1 + ahead, len(values) - behind
+    stops = (place for place, (p_value, _) in enumerate(tests) if p_value > 0.05 / (len(others) - place))
+    return [other for _, other in tests[: next(stops, len(tests))]]
+
+
+def surely_ahead(values: np.ndarray, line: int) -> list[int]:
+    return [other for other in told_apart(values, line) if values[other].mean() > values[line].mean()]
+
+
+def slow_interval(values: np.ndarray, line: int) -> tuple[int, int]:
+    ahead = len(surely_ahead(values, line))
+    return 1 + ahead, len(values) - (len(told_apart(values, line)) - ahead)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -63,7 +67,7 @@ def test_a_rank_lies_in_its_interval_and_order_and_blocks_do_not_matter(monkeypa
     order = np.random.default_rng(4).permutation(25)
     monkeypatch.setattr(ranks, "_AT_ONCE", 70)
     other = rank_intervals(values[order])
-    for name in ("rank", "low", "high"):
+    for name in ("rank", "low", "high", "tier"):
         assert (getattr(one, name)[order] == getattr(other, name)).all()
 
 
@@ -73,6 +77,44 @@ def test_a_gap_has_no_rank_and_equals_share_one() -> None:
     assert found.rank.tolist() == [1, 1, 3, 0]
     assert found.low.tolist() == [1, 1, 3, 0]
     assert found.high.tolist() == [2, 2, 3, 0]
+    assert found.tier.tolist() == [1, 1, 2, 0]
+
+
+def slow_tiers(values: np.ndarray) -> list[int]:
+    """From the best line on: one below the last tier of whoever its own tests put surely ahead."""
+    ahead = {line: surely_ahead(values, line) for line in range(len(values))}
+    tiers: dict[int, int] = {}
+    for line in np.argsort(-values.mean(axis=1)).tolist():
+        tiers[line] = 1 + max((tiers[other] for other in ahead[line]), default=0)
+    return [tiers[line] for line in range(len(values))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tiers_are_chains_of_who_is_surely_ahead(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 0.6, (16, 1)) + rng.normal(0, 0.5, 9) + rng.normal(0, 0.1, (16, 9))
+    found = rank_intervals(values)
+    assert found.tier.tolist() == slow_tiers(values)
+    assert found.tier.max() > 2
+    assert ((found.tier == 1) == (found.low == 1)).all()
+    assert found.tier[found.rank == 1].tolist() == [1]
+
+
+@pytest.mark.parametrize(("spread", "datasets", "draw"), [
+    (0.0, 5, "normal"), (0.03, 4, "normal"), (0.03, 15, "heavy"), (0.1, 15, "normal"), (0.1, 3, "heavy"),
+])  # fmt: skip
+def test_the_truly_best_is_in_the_first_tier(spread: float, datasets: int, draw: str) -> None:
+    rng = np.random.default_rng(7)
+    held, sizes = [], []
+    for _ in range(300):
+        skill = rng.normal(0, spread, 20)
+        noise = rng.normal(size=(20, datasets)) if draw == "normal" else rng.standard_t(3, (20, datasets))
+        found = rank_intervals(skill[:, None] + rng.normal(0, 0.2, datasets) + 0.05 * noise)
+        held.append(found.tier[np.argmax(skill)] == 1)
+        sizes.append((found.tier == 1).sum())
+    assert np.mean(held) >= 0.95
+    if spread == 0.1 and datasets == 15:
+        assert np.mean(sizes) < 8  # and it says something
 
 
 def test_few_datasets_leave_the_errors_of_the_scores() -> None:
@@ -90,7 +132,37 @@ def test_few_datasets_leave_the_errors_of_the_scores() -> None:
     nothing = rank_intervals(values)
     assert nothing.rank.tolist() == list(range(20, 0, -1))
     assert not nothing.low.any()
+    assert not nothing.tier.any()
+    assert (partly.tier[3], partly.tier[-1]) == (0, 1)
     assert nothing.source == ""
+
+
+@pytest.mark.parametrize("liar", [0.405, 0.605])
+def test_a_wide_error_of_its_own_lifts_nobody(liar: float) -> None:
+    values = np.array([0.805, 0.705, 0.605, liar])[:, None] + np.array([[0.01, -0.01]])
+    honest = rank_intervals(values[:3], np.full(3, 0.003))
+    found = rank_intervals(values, np.array([0.003, 0.003, 0.003, 0.18]))
+    assert honest.tier.tolist() == found.tier[:3].tolist() == [1, 2, 3]
+    assert (found.rank[3], found.low[3], found.tier[3]) == (4 if liar < 0.6 else 3, 3, 3)
+    assert (found.low <= found.rank).all()
+
+
+def test_tiers_by_errors_follow_the_means_and_still_hold_the_best() -> None:
+    """Two datasets, errors that differ up to twofold: the intervals hold and the best is in tier 1."""
+    rng = np.random.default_rng(2)
+    held, best = [], []
+    for _ in range(400):
+        error = 0.02 * rng.uniform(1, 2, 12)
+        true = rng.normal(0.6, 0.05, 12)
+        found = rank_intervals(np.repeat((true + error * rng.normal(size=12))[:, None], 2, axis=1), error)
+        order = np.argsort(found.rank)
+        assert (np.diff(found.tier[order]) >= 0).all()
+        assert (np.diff(found.low[order]) >= 0).all()
+        rank = np.argsort(np.argsort(-true)) + 1
+        held.append(((found.low <= rank) & (rank <= found.high)).mean())
+        best.append(found.tier[np.argmax(true)] == 1)
+    assert np.mean(held) >= 0.95
+    assert np.mean(best) >= 0.95
 
 
 # --- models of a matrix -------------------------------------------------------------------------------------------
@@ -149,4 +221,5 @@ def test_ranks_from_verdicts_count_who_is_told_apart() -> None:
     assert found.rank.tolist() == [3, 0, 1, 1, 4]
     assert found.low.tolist() == [2, 0, 1, 1, 3]
     assert found.high.tolist() == [3, 0, 2, 4, 4]
+    assert found.tier.tolist() == [2, 0, 1, 1, 3]
     assert found.told_apart == pytest.approx(6 / 12)

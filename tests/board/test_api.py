@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.board.hosted import SUBSETS, Hosted, document, hosted, plain
 
+from earmark.definitions import Definition
 from earmark.scores import COLUMNS
 
 
@@ -97,8 +98,11 @@ def test_a_cursor_survives_systems_that_arrive_between_pages(fresh: Hosted) -> N
 def test_the_table_ranks_and_a_comparison_pairs(board: Hosted) -> None:
     table = board.client.get("/v1/boards/vocsim/table").json()
     assert [line["slug"] for line in table["items"]] == [f"model-{number}" for number in (4, 3, 2, 1, 0)]
+    assert {line["rank"] for line in table["items"]} == {0}  # VocSim ranks who has all of its public subsets
+    over = f"over=subset:{SUBSETS[0]}"
+    table = board.client.get(f"/v1/boards/vocsim/table?{over}").json()
     assert [line["rank"] for line in table["items"]] == [1, 2, 3, 4, 5]
-    assert board.client.get("/v1/boards/vocsim/table?q=model+1").json()["items"][0]["rank"] == 4
+    assert board.client.get(f"/v1/boards/vocsim/table?{over}&q=model+1").json()["items"][0]["rank"] == 4
     two = board.client.get("/v1/boards/vocsim/compare?s=model-4&s=model-0").json()
     assert two["differences"][0]["mean"] == pytest.approx(0.4)
     assert two["differences"][0]["better"] == len(SUBSETS)
@@ -314,6 +318,11 @@ def test_registration_is_closed_unless_the_host_opens_it(fresh: Hosted, tmp_path
         me = opened.client.get("/v1/me", headers={"Authorization": f"Bearer {made.json()['plain']}"}).json()
         assert (me["name"], me["team"], me["role"]) == ("grace", "navy", "author")
         assert opened.client.post("/v1/users", json={"name": "grace"}).status_code == 409
+        moderator = opened.store.user("mod")
+        assert moderator is not None
+        opened.store.define(Definition("secret", private=True, readers=("team:labx", "zoe")), moderator)
+        for asked in ({"name": "Zoe"}, {"name": "eve", "team": "labx"}):
+            assert opened.client.post("/v1/users", json=asked).status_code == 409
 
 
 # --- problems -------------------------------------------------------------------------------------
@@ -365,12 +374,19 @@ def test_the_description_of_the_api_names_every_route(board: Hosted) -> None:
         "/v1/boards": ["get"],
         "/v1/boards/{board}": ["get"],
         "/v1/boards/{board}/compare": ["get"],
+        "/v1/boards/{board}/definition": ["get", "put"],
+        "/v1/boards/{board}/name": ["post"],
         "/v1/boards/{board}/scores": ["get"],
         "/v1/boards/{board}/systems": ["get"],
         "/v1/boards/{board}/systems/{slug}": ["get"],
         "/v1/boards/{board}/table": ["get"],
         "/v1/me": ["get"],
         "/v1/submissions": ["get", "post"],
+        "/v1/boards/{board}/systems/{slug}/card": ["patch"],
+        "/v1/events": ["get"],
+        "/v1/submissions/decisions": ["post"],
+        "/v1/submissions/{submission}/outlook": ["get"],
+        "/v1/submissions/{submission}/provenance": ["post"],
         "/v1/submissions/validate": ["post"],
         "/v1/submissions/{submission}": ["get"],
         "/v1/submissions/{submission}/decision": ["post"],

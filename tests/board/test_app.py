@@ -22,19 +22,6 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosted]:
         yield made
 
 
-def test_health_needs_nothing_and_readiness_the_database(board: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert board.client.get("/healthz").text == "ok\n"
-    assert board.client.get("/readyz").text == "ok\n"
-
-    def gone() -> int:
-        raise OSError("no such host")
-
-    monkeypatch.setattr(board.store, "generation", gone)
-    assert board.client.get("/healthz").status_code == 200
-    failed = board.client.get("/readyz")
-    assert (failed.status_code, failed.text) == (503, "the database does not answer\n")
-
-
 def test_meters_count_routes_and_not_addresses(board: Hosted) -> None:
     board.accepted(document())
     for number in range(5):

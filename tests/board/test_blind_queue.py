@@ -10,7 +10,7 @@ import pytest
 from tests.board.blind_jobs import SETS, Clock, announced, facts, figures, queued
 from tests.board.documents import row
 
-from earmark.board.boards.snapshot import Snapshots
+from earmark.board.boards.snapshots import Snapshots
 from earmark.board.jobs import BlindSet, Job, ordinal
 from earmark.board.records import User
 from earmark.board.refusals import Conflict, NotAllowed, NotFound, Refusal

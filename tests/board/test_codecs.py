@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import Any
 
 import pytest
@@ -123,12 +122,14 @@ def test_the_pages_say_it(made: Snapshot, reader: Reader) -> None:
         assert words in board
     assert "<process>" not in board
     costs = text_of(pareto_page(reader, "codec", [("x", "kbps")]))
-    drawn = json.loads(costs.split('<script type="application/json">')[1].split("</script>")[0])
-    traces = {trace.get("name"): trace for trace in drawn["data"]}
-    assert traces["front"]["x"] == pytest.approx([11.8, 23.5])
-    assert traces["pcm (256 kbps)"]["y"] == [1.007, 1.007]
-    assert max(traces["pcm (256 kbps)"]["x"]) < 256  # a line, whose rate crowds nobody out
-    assert sorted(traces["ranked apart"]["x"]) == pytest.approx([0.02, 18.0, 20.0])
+    front = pareto(made, "kbps")
+    assert [point.x for point in front.points if point.front] == pytest.approx([11.8, 23.5])
+    assert "pcm (256 kbps): 1.007" in costs  # a dashed line, whose rate crowds nobody out
+    assert costs.count('<line class="anchor"') == 1
+    hollow = costs.split('<g class="others hollow">')[1].split("</g>")[0]
+    assert hollow.count("<use ") == 3
+    for rate in ("0.02 kbps", "18 kbps", "20 kbps"):
+        assert rate in hollow
     both = text_of(compare_page(reader, "codec", [("s", "fine-12"), ("s", "cheat"), ("s", "failing")]))
     assert ">11.80<" in both
     assert "Ranks are of separate lists" in both

@@ -30,7 +30,10 @@ def test_the_printed_results_load_once_and_whole(store: Store) -> None:
     assert (whisper.family, whisper.parameters_m, whisper.training_free, whisper.kind) == (
         "Whisper", 635.05, True, "representation",
     )  # fmt: skip
-    assert whisper.title == "Whisper (EWMTF), PCA to 100 dimensions"
+    assert whisper.title == "Whisper, means over time and features, PCA to 100"
+    assert (cards["EWT"].title, cards["E"].title, cards["CLP D30"].title, cards["BEATs"].title) == (
+        "Whisper, first frame", "WhisperSeg", "CLAP, PCA to 30", "BEATs",
+    )  # fmt: skip
     assert [name for name, card in cards.items() if card.training_free is False] == ["VC", "AC"]
     assert (cards["M"].parameters_m, cards["EAT"].parameters_m) == (0.0, None)  # Table 17 has no EAT
     codecs = {system.card.name: system.card for system in store.systems("codec-superb")}

@@ -9,8 +9,13 @@ from earmark import published
 from earmark.analysis.ranks import rank_models
 from earmark.analysis.sources import open_matrix
 from earmark.analysis.study import analyze
+from earmark.board.boards.changes import plain_ranks
+from earmark.board.boards.outlook import _places
 from earmark.board.boards.snapshot import Snapshot
-from earmark.scores import Scores, aggregate
+from earmark.board.boards.table import table
+from earmark.board.boards.view import BoardView
+from earmark.definitions import BoardMetric, BoardSubset, Definition, SubsetGroup
+from earmark.scores import Row, Scores, aggregate
 
 
 @pytest.mark.parametrize(("metric", "distance"), [("P@1", "cosine"), ("GSR", "euclidean"), ("CS", "spearman")])
@@ -18,8 +23,7 @@ def test_board_and_analysis_rank_alike_with_the_same_intervals(metric: str, dist
     scores = published.load("vocsim", with_repeats=True).select(distance=distance, metric=metric)
     snapshot = Snapshot.of_scores("vocsim", scores, provenance="printed")
     field = snapshot.field(metric, "mean", setting=distance)
-    lines = snapshot.panel(metric).lines[field.rows]
-    names = [snapshot.systems[snapshot.lines[number].system].card.name for number in lines.tolist()]
+    names = [snapshot.systems[place].card.name for place in field.systems.tolist()]
     ours = {
         name: (int(rank), int(low), int(high), pytest.approx(mean))
         for name, rank, low, high, mean in zip(
@@ -117,3 +121,38 @@ def test_the_interval_of_a_harmonic_mean_follows_its_first_derivative() -> None:
     assert found.value[2] == pytest.approx(0.4)  # of the two that it has
     assert found.have.tolist() == [3, 3, 2]
     assert np.isnan(found.lift).all()
+
+
+def test_a_harmonic_mean_of_nothing_is_last_and_a_negative_value_has_none() -> None:
+    group = SubsetGroup("mean", subsets=tuple("abcd"), harmonic=("P@1",))
+    definition = Definition("mine", metrics=(BoardMetric("P@1"),), subsets=tuple(map(BoardSubset, "abcd")),
+                            groups=(group,), rank_by=("mean",))  # fmt: skip
+    values = {
+        "Z": (0.9, 0.9, 0.9, 0.0), "Y": (0.1, 0.2, 0.0, 0.0), "T": (0.9, 1e-308, 1e-308, 0.9),
+        "P": (0.5, 0.5, 0.4, 0.5), "Q": (0.2, 0.2, 0.2, 0.2), "N": (0.9, 0.9, 0.9, -0.5),
+    }  # fmt: skip
+    rows = tuple(
+        Row(suite="mine", subset=subset, system=name, metric="P@1", value=value, low=value - 0.01, high=value + 0.01)
+        for name, own in values.items() for subset, value in zip("abcd", own, strict=True)
+    )  # fmt: skip
+    snapshot = Snapshot.of_scores("mine", Scores(rows), definition=definition)
+    shown = {row.system.card.name: row for row in table(snapshot, BoardView.parse(snapshot, [])).rows}
+    assert {name: row.rank for name, row in shown.items()} == {"P": 1, "Q": 2, "Z": 3, "Y": 3, "T": 3, "N": 0}
+    for name in "ZYT":
+        assert shown[name][5:8] == (0, 0, 0)  # no interval and no tier
+        assert (shown[name].cells[0].value, shown[name].cells[0].low) == (0.0, None)
+        assert shown[name].unranked == ""
+    assert (shown["P"].rank_low, shown["P"].rank_high, shown["Q"].tier) == (1, 4, 2)
+    assert shown["N"].unranked == "no rank: has no harmonic mean: −0.5 on d"
+    assert shown["N"].cells[0].value is None
+    assert shown["N"].cells[0].reason == "no harmonic mean: a value is negative"
+
+
+def test_ranks_are_of_their_systems_where_systems_have_several_settings() -> None:
+    board = Snapshot.of_scores("vocsim", published.load("vocsim"), provenance="printed")
+    page = table(board, BoardView.parse(board, [("per", "all")]))
+    shown = {row.system.slug: row.rank for row in page.rows}
+    assert plain_ranks(board) == shown
+    places, _ = _places(board, "P@1")
+    assert {name: place.rank for name, place in places.items()} == {row.system.card.name: row.rank for row in page.rows}
+    assert len(shown) > 30

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.board.documents import row
 
+from earmark.definitions import paper_boards
 from earmark.scores import VOCSIM_SUBSETS, MetricFacts, Row, Scores, metric_facts
-from earmark.submissions import Document, Limits, SystemCard, check, known_boards
+from earmark.submissions import Document, Limits, SystemCard, check
 from earmark.submissions.printed import published_document
 
 
@@ -52,6 +53,18 @@ def test_the_papers_keep_the_rules(board: str) -> None:
     assert check(published_document(board)).problems == []
 
 
+def test_settings_are_known_names_or_the_hosts() -> None:
+    (distance,) = check(sent(row(distance="cosin"))).problems
+    assert (distance.code, distance.pointer) == ("unknown_distance", "/scores/0/distance")
+    assert distance.message.endswith('Did you mean "cosine"?')
+    (correction,) = check(sent(row(correction="magic-7"), row(correction="magic-7", subset="otters"))).problems
+    assert correction.code == "unknown_correction"
+    assert check(sent(row(distance="spearman+dtw", correction="csls:k=5"), row(correction="gicdm"))).problems == []
+    board = replace(paper_boards()["vocsim"], name="mine", distances=("manhattan",), corrections=("magic-7",))
+    own = sent(row(suite="vocsim", subset="HW1", distance="manhattan", correction="magic-7"))
+    assert check(own, {"vocsim": board}).problems == []
+
+
 # --- what is impossible ----------------------------------------------------------------------------------------------
 
 
@@ -79,7 +92,7 @@ def test_the_papers_keep_the_rules(board: str) -> None:
         ({"protocol": "some"}, "/scores/0", "unknown protocol"),
         ({"metric": "P@0"}, "/scores/0", "no metric"),
         ({"metric": "P@" + "1" * 100}, "/scores/0/metric", "at most 60"),
-        ({"metric": "accuracies"}, "/scores/0", 'Did you mean "accuracy"'),
+        ({"metric": "accuracies"}, "/scores/0", 'The nearest are accuracy'),
         ({"baseline": 0.1, "lift": 0.5}, "/scores/0/lift", "is not value 0.5 minus baseline 0.1"),
         ({"subset": "a\nb"}, "/scores/0/subset", r"U\+000A"),
         ({"subset": "a\x00b"}, "/scores/0/subset", r"U\+0000"),
@@ -228,8 +241,10 @@ def test_warnings_are_said_and_refuse_nothing() -> None:
 
 
 def test_known_boards_are_the_papers() -> None:
-    known = known_boards()
-    assert list(known["vocsim"].subsets) == [subset.name for subset in VOCSIM_SUBSETS]
-    assert known["vocsim"].subsets["BS1"] == 473
-    assert len(known["codec-superb"].subsets) == 20  # 19 that are printed, and NSynth
-    assert known["codec-superb"].others >= {"speech recognition", "audio event classification"}
+    known = paper_boards()
+    assert [subset.name for subset in known["vocsim"].subsets] == [subset.name for subset in VOCSIM_SUBSETS]
+    assert known["vocsim"].subset("BS1").clips == 473
+    suite = [subset for subset in known["codec-superb"].subsets if not subset.task]
+    assert len(suite) == 20  # 19 that are printed, and NSynth
+    tasks = {subset.name for subset in known["codec-superb"].subsets if subset.task}
+    assert tasks >= {"speech recognition", "audio event classification"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import logging
@@ -16,12 +15,13 @@ from typing import Any
 import pytest
 from tests.board.hosted import Hosted, document, hosted, plain
 
-from earmark.board.web.security import HEADERS, SESSION_COOKIE, Signer
+from earmark.board.web.security import HEADERS, Signer
 from earmark.databases import Busy
 from earmark.submissions import Limits
 
 HTML = {"Accept": "text/html"}
 JSON = {"Content-Type": "application/json"}
+SESSION = "earmark_session"
 
 
 @pytest.fixture
@@ -268,8 +268,8 @@ def test_no_token_is_logged_stored_or_shown(board: Hosted, tmp_path: Path, caplo
     assert all(json.loads(line)["message"] for line in lines)
     secret = board.author_token[11:]
     assert secret not in "".join(lines)
-    assert board.client.cookies[SESSION_COOKIE]
-    assert secret not in board.client.cookies[SESSION_COOKIE]
+    assert board.client.cookies[SESSION]
+    assert secret not in board.client.cookies[SESSION]
     assert secret not in board.client.get("/mine", headers=HTML).text
     assert secret not in board.client.get("/metrics").text
     board.store.close()
@@ -288,6 +288,47 @@ def test_a_session_ends_with_its_token(board: Hosted) -> None:
     assert board.client.get("/mine", headers=HTML, follow_redirects=False).headers["location"].startswith("/sign-in")
 
 
+def test_sign_out_ends_the_session_on_the_server(board: Hosted) -> None:
+    form = sign_in(board, board.author_token)
+    stolen = dict(board.client.cookies)
+    board.client.post("/sign-out", data={"form_token": form})
+    board.client.cookies.update(stolen)
+    answer = board.client.get("/mine", headers=HTML, follow_redirects=False)
+    assert answer.headers["location"].startswith("/sign-in")
+
+
+def test_somebody_signs_out_everywhere_and_nobody_else_does(board: Hosted) -> None:
+    browsers = []
+    for token in (board.author_token, board.author_token, board.moderator_token):
+        board.client.cookies.clear()
+        form = sign_in(board, token)
+        browsers.append((dict(board.client.cookies), form))
+    board.client.cookies.clear()
+    board.client.cookies.update(browsers[0][0])
+    answer = board.client.post("/sign-out", data={"form_token": browsers[0][1], "everywhere": "yes"})
+    assert "in this browser and in all others" in answer.text
+    signed_in = []
+    for cookies, _ in browsers:
+        board.client.cookies.clear()
+        board.client.cookies.update(cookies)
+        signed_in.append(board.client.get("/mine", headers=HTML, follow_redirects=False).status_code == 200)
+    assert signed_in == [False, False, True]
+    assert board.client.get("/v1/me", headers=board.author).status_code == 200  # tokens stay good
+
+
+def test_a_session_ends_by_itself_and_a_user_has_only_so_many(board: Hosted) -> None:
+    user = board.store.user("ada")
+    assert user is not None
+    words = [board.store.open_session(user, board.author_token, 72) for _ in range(52)]
+    assert [board.store.session_user(word, 72) for word in words[:2]] == [None, None]
+    assert board.store.session_user(words[2], 72) == board.store.session_user(words[-1], 72) == user
+    assert board.store.session_user(words[-1], 0) is None
+    with board.store.engine.connect() as connection:
+        kept = connection.exec_driver_sql("SELECT hash FROM sessions").scalars().all()
+    assert len(kept) == 50
+    assert not set(words) & set(kept)
+
+
 @pytest.mark.parametrize("settings", [{"secure_cookies": True}, {"base_url": "https://board.example.org"}])
 def test_cookies_are_closed_to_scripts_and_other_sites(tmp_path: Path, settings: dict[str, Any]) -> None:
     with hosted(tmp_path, **settings) as board:
@@ -297,8 +338,19 @@ def test_cookies_are_closed_to_scripts_and_other_sites(tmp_path: Path, settings:
             data={"form_token": form_token(page.text), "token": board.author_token},
             follow_redirects=False,
         )
+        assert answer.status_code == 303
         for header in (page.headers["set-cookie"], answer.headers["set-cookie"]):
-            assert {"httponly", "samesite=lax", "secure"} <= {part.strip().lower() for part in header.split(";")}
+            parts = {part.strip().lower() for part in header.split(";")}
+            assert {"httponly", "samesite=lax", "secure", "path=/"} <= parts
+            assert not any(part.startswith("domain") for part in parts)
+            assert header.startswith("__Host-earmark_")
+
+
+def test_boards_under_paths_of_one_host_have_cookies_of_their_own(tmp_path: Path) -> None:
+    with hosted(tmp_path, base_url="https://example.org/a/b") as board:
+        header = board.client.get("https://testserver/a/b/sign-in").headers["set-cookie"]
+    assert header.startswith("__Host-earmark_visit_a_b=")
+    assert "path=/;" in header.lower()
 
 
 def test_a_database_that_does_not_answer_is_a_page_too(board: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,34 +359,28 @@ def test_a_database_that_does_not_answer_is_a_page_too(board: Hosted, monkeypatc
     def gone(*_: object) -> None:
         raise Busy("The database does not answer; try again in a minute.")
 
-    monkeypatch.setattr(board.store, "user", gone)
+    monkeypatch.setattr(board.store, "session_user", gone)
     answer = board.client.get("/mine", headers=HTML)
     assert answer.status_code == 503
     assert "<h1>Service Unavailable</h1>" in answer.text
 
 
-@pytest.mark.parametrize("sealed", ["", ".", "a.b", "x" * 5000, "YWRh.YWRh", "\u00e9.\u00e9"])
-def test_a_session_that_was_not_signed_here_is_nobody(untouched: Hosted, sealed: str) -> None:
+@pytest.mark.parametrize("word", ["", ".", "a.b", "x" * 5000, "YWRh.YWRh", "\u00e9.\u00e9"])
+def test_a_session_that_was_not_opened_here_is_nobody(untouched: Hosted, word: str) -> None:
     answer = untouched.client.get(
-        "/mine", headers={**HTML, "Cookie": f"{SESSION_COOKIE}={sealed}".encode()}, follow_redirects=False
+        "/mine", headers={**HTML, "Cookie": f"{SESSION}={word}".encode()}, follow_redirects=False
     )
     assert answer.status_code == 303
 
 
-def test_a_signature_is_for_one_purpose_one_secret_and_some_time() -> None:
-    now = [1000.0]
-    signer = Signer(b"secret", lambda: now[0])
-    sealed = signer.seal("session", "ada\x1f ü")
-    assert signer.unseal("session", sealed, seconds=60) == "ada\x1f ü"
-    assert signer.unseal("form", sealed, seconds=60) is None
-    assert Signer(b"other", lambda: now[0]).unseal("session", sealed, seconds=60) is None
-    stamped, _, mark = sealed.partition(".")
-    longer = base64.urlsafe_b64encode(base64.urlsafe_b64decode(stamped + "==") + b"!").rstrip(b"=").decode()
-    assert signer.unseal("session", f"{longer}.{mark}", seconds=60) is None
-    now[0] += 61
-    assert signer.unseal("session", sealed, seconds=60) is None
-    now[0] -= 100
-    assert signer.unseal("session", sealed, seconds=60) is None  # from the future: another clock, or a forgery
+def test_a_signature_is_for_one_purpose_and_one_secret() -> None:
+    marks = {
+        Signer(secret).mark(purpose, text)
+        for secret in (b"a", b"b")
+        for purpose in ("form", "other")
+        for text in ("x", "y")
+    }
+    assert len(marks) == 8
 
 
 FORMS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -365,11 +411,12 @@ def test_every_form_needs_the_token_of_this_visit_and_session(board: Hosted, pat
     assert status(None) == 403
     assert status("wrong") == 403
     assert status("é") == 403
-    assert status(good, **{"Sec-Fetch-Site": "cross-site"}) == 403
+    for elsewhere in ("cross-site", "same-site"):  # a sibling of the host is another's page, too
+        assert status(good, **{"Sec-Fetch-Site": elsewhere}) == 403
     board.client.cookies.clear()
     assert status(good) == 403  # the token without the visit that it belongs to
     board.client.cookies.update(cookies)
-    board.client.cookies.delete(SESSION_COOKIE)
+    board.client.cookies.delete(SESSION)
     assert status(good) == 403  # nor without its session
     assert board.counts() == before
 
@@ -391,7 +438,7 @@ def test_sign_in_leads_nowhere_else(untouched: Hosted) -> None:
         data = {"form_token": form_token(page), "token": untouched.author_token, "next": target}
         answer = untouched.client.post("/sign-in", data=data, follow_redirects=False)
         assert answer.headers["location"] == goes
-        untouched.client.cookies.delete(SESSION_COOKIE)
+        untouched.client.cookies.delete(SESSION)
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/v1/boards", "/nowhere", "/healthz", "/v1/me"])

@@ -98,7 +98,7 @@ def test_the_first_moderator_takes_nobodys_name(sqlite_store: Store, capsys: pyt
     assert "token of the user moderator 2" in capsys.readouterr().err
     assert [(user.name, user.role) for user in sqlite_store.users()] == [
         ("moderator", "author"),
-        ("moderator 2", "moderator"),
+        ("moderator 2", "host"),
     ]
     serve._first_moderator(sqlite_store)
     assert capsys.readouterr().err == ""

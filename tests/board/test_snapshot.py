@@ -11,11 +11,13 @@ from tests.board.scored import cards, scores, snapshot
 
 from earmark.board.boards.groups import groups_of
 from earmark.board.boards.panels import STATUSES, columns_of
-from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots
+from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot
+from earmark.board.boards.snapshots import Snapshots
 from earmark.board.boards.subsets import summarise
 from earmark.board.records import System, slug_of
 from earmark.board.refusals import NotFound
 from earmark.board.storage import Store
+from earmark.definitions import Measured, derived_definition, paper_boards
 from earmark.errors import UsageError
 from earmark.scores import Row, Scores
 from earmark.submissions import SystemCard
@@ -69,7 +71,7 @@ def test_changed_systems_give_what_a_new_snapshot_would() -> None:
         places = {system.card.name: place for place, system in enumerate(changed)}
         current = current.updated(generation, changed, columns_of(new, places))
         everything = Scores(tuple(row for name in rows for row in rows[name]))
-        fresh = Snapshot.of_scores("mine", everything, cards(8))
+        fresh = Snapshot.of_scores("mine", everything, cards(8), definition=current.definition)
         assert _content(current) == _content(fresh)
         assert {system.card.name for system in current.systems} == set(rows)
         for metric in fresh.metrics:
@@ -78,16 +80,9 @@ def test_changed_systems_give_what_a_new_snapshot_would() -> None:
             assert sorted(one.means.value.tolist()) == pytest.approx(sorted(other.means.value.tolist()))
 
 
-def test_a_field_takes_the_best_setting_of_each_system() -> None:
+def test_a_field_has_a_line_for_each_system_or_setting() -> None:
     whole = snapshot()
-    of = whole.means("P@1", whole.group("P@1"))
     field = whole.field("P@1")
-    lines = whole.panel("P@1").lines
-    for row in field.rows.tolist():
-        system = whole.lines[lines[row]].system
-        mine = [r for r, number in enumerate(lines.tolist()) if whole.lines[number].system == system]
-        complete = [r for r in mine if of.have[r] == max(of.have[r] for r in mine)]
-        assert of.value[row] == max(of.value[r] for r in complete)
     assert len(field.rows) == 6
     assert len(whole.field("P@1", setting="each").rows) == 12
     assert len(whole.field("P@1", setting="cosine").rows) == 6
@@ -100,8 +95,8 @@ def test_what_failed_or_was_predicted_does_not_count() -> None:
     whole = snapshot()
     field = whole.field("P@1", setting="euclidean")
     have = {
-        whole.systems[whole.lines[number].system].card.name: (int(h), int(r))
-        for number, h, r in zip(whole.panel("P@1").lines[field.rows], field.means.have, field.ranks.rank, strict=True)
+        whole.systems[place].card.name: (int(h), int(r))
+        for place, h, r in zip(field.systems.tolist(), field.means.have, field.ranks.rank, strict=True)
     }
     assert have["model 0"] == (4, 0)
     assert have["model 1"] == (4, 0)
@@ -111,18 +106,23 @@ def test_what_failed_or_was_predicted_does_not_count() -> None:
 
 
 def test_a_subset_that_one_author_adds_takes_nobodys_rank() -> None:
-    assert groups_of("mine", {"a": 10, "b": 9, "new": 1, "mean": 10, "a~noise0.1": 10})[0].subsets == ("a", "b")
-    assert groups_of("mine", {"a": 2, "b": 1})[0].subsets == ("a",)
-    assert groups_of("mine", {"a": 3, "b": 2})[0].subsets == ("a", "b")
-    assert groups_of("mine", {"a": 1, "b": 1})[0].subsets == ("a", "b")
+    def leads(**counts: int) -> tuple[str, ...]:
+        measured = [Measured(n, name, "all", "P@1") for name, count in counts.items() for n in range(count)]
+        return groups_of(derived_definition("mine", measured), counts, "P@1")[0].subsets
+
+    assert leads(a=10, b=9, new=1, mean=10, **{"a~noise0.1": 10}) == ("a", "b")
+    assert leads(a=2, b=1) == ("a",)
+    assert leads(a=3, b=2) == ("a", "b")
+    assert leads(a=1, b=1) == ("a", "b")
+    vocsim = paper_boards()["vocsim"]
     public = dict.fromkeys("BC BS1 BS2 BS3 BS4 BS5 ES1 HP HS1 HS2 HU1 HU2 HW1 HW2 OC1".split(), 3)
-    leading, *others = groups_of("vocsim", {**public, "extra": 3})
+    leading, *others = groups_of(vocsim, {**public, "extra": 3}, "P@1")
     assert (leading.key, len(leading.subsets)) == ("public", 15)
     assert [group.subsets for group in others if group.single] == [(name,) for name in (*public, "extra")]
     assert {group.key for group in others if group.narrow} == {
         "domain:birdsong", "domain:otter_calls", "domain:human_speech", "domain:environmental_sounds"
     }  # fmt: skip
-    assert groups_of("vocsim", {"BC": 1})[0].key == "mean"  # nobody has all public ones yet
+    assert groups_of(vocsim, {"BC": 1}, "P@1")[0].key == "public"  # also while nobody has all of it
 
 
 def test_names_of_files_and_addresses() -> None:

@@ -114,6 +114,18 @@ def test_problems_are_told_before_anything_is_sent(call: Call, board: tuple[str,
     assert len(store.submissions(limit=1000)) == before
 
 
+def test_an_unknown_metric_is_told_once(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "scores.csv"
+    rows = "".join(f"mine,{subset},model,confused_calls,0.25\n" for subset in ("birds", "bats", "frogs"))
+    file.write_text(f"suite,subset,system,metric,value\n{rows}")
+    code, _, told = call(file, "--dry-run")
+    lines = [line for line in told.splitlines() if "no metric" in line]
+    assert (code, len(lines)) == (1, 1)
+    assert "confused_calls is no metric that Earmark knows." in lines[0]
+    assert lines[0].endswith("If it is the board's own, check with --to ADDRESS.")
+    assert lines[0].count(",") < 3
+
+
 def test_what_only_the_board_knows_is_told_in_full(
     call: Call, board: tuple[str, Store], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,6 @@ def test_a_sample_is_described_and_exported_under_its_name(
     words = ["corpus", "export", str(folder), "--sample", "allx4", "--seed", "3", "--into", str(tmp_path / "small")]
     assert cli.main([*words, "--quiet"]) == 0
     with (tmp_path / "small" / "manifest.csv").open(newline="", encoding="utf-8") as stream:
-        assert {line["subset"] for line in csv.DictReader(stream)} == {"rec~allx4"}
+        assert {line["subset"] for line in csv.DictReader(stream)} == {"rec~allx4:seed3"}
     assert cli.main(["corpus", "describe", str(folder), "--sample", "2x40"]) == 2
     assert "the largest has 10" in capsys.readouterr().err

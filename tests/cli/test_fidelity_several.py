@@ -76,7 +76,10 @@ def test_judgements(run: Run, files: list[str]) -> None:
     assert run(*words, "--metrics", "density", "--figure", "g.svg")[0] == 0
     assert "coverage" not in Path("g.svg").read_text()
     assert "note: 1 judged system not measured: D" in said
-    assert "note: 3 systems: intervals and p-values need at least 5" in said
+    warning = "note: 3 systems: too few to conclude from r (intervals and p need 5)"
+    assert -1 < said.find(warning) < said.find("agreement with the judgements")
+    page = Path("p.html").read_text()
+    assert -1 < page.find(warning.removeprefix("note: ")) < page.find("Pearson")
     found = {item["metric"]: item for item in json.loads(Path("c.json").read_text())}
     turned = run(*words, "--human-better", "lower", "--correlations", "t.csv")
     assert turned[0] == 0
@@ -96,7 +99,7 @@ def test_judgements(run: Run, files: list[str]) -> None:
         (["--human", "h.csv"], "system,value\nelse,1\n", "No judged system is among those measured"),
         (["--correlations", "c.csv"], "", "needs judgements"),
         (["--per-sample", "s.csv"], "", "--per-sample is a file of one generated set"),
-        (["--system", "A,B"], "", "names 2 generators, and there are 3 generated sets"),
+        (["--system", "A,B"], "", "--system gives 2 names for 3 generated sets"),
         (["--system", "A,A,B"], "", "A names more than one generated set"),
         (["--ranks", "r.txt"], "", "ends in .csv or .json"),
     ],

@@ -15,7 +15,8 @@ from tests.representations import sounds
 
 from earmark.cli import main
 from earmark.errors import InputError
-from earmark.representations import draw_figures, run
+from earmark.report.drawing import draw_figures
+from earmark.representations import run
 from earmark.scores import Row, Scores
 
 pytest.importorskip("matplotlib")

@@ -130,7 +130,7 @@ def test_the_systems_of_a_run_are_judged(command: Command, tmp_path: Path) -> No
         (["--vectors", "bare.npy"], 1, "nothing says which sound a row is"),
         (["--vectors", "good.npz", "--ceiling", "high"], 2, "no list of shares"),
         (["--vectors", "good.npz", "--ceiling", "80"], 2, "A ceiling is a share"),
-        (["--vectors", "good.npz", "--system", "a,b"], 2, "There are 1 files and 2 names"),
+        (["--vectors", "good.npz", "--system", "a,b"], 2, "--system gives 2 names for 1 file"),
         (["--vectors", "good.npz", "--unit", "listener"], 2, "needs to know who judged"),
         (["--vectors", "good.npz", "--where", "sesion=1"], 1, 'Did you mean "session"?'),
         (["--vectors", "good.npz", "--figure", "f.txt"], 2, "choose a name that ends in"),

@@ -28,7 +28,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(EXAMPLES / name, tmp_path / "mine" / name)
         monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    # Other tests of this process may have left a folder with files of these names on the path.
+    path = [entry for entry in sys.path if entry and not (Path(entry) / "my_extractor.py").exists()]
+    monkeypatch.setattr(sys, "path", path)
     random = np.random.default_rng(0)
     for label in ("tone", "noise"):
         (tmp_path / "sounds" / label).mkdir(parents=True)

@@ -121,7 +121,7 @@ def test_the_schema_knows_every_key_that_is_written() -> None:
         (to_json(DOCUMENT).replace('"value": 3.36', '"value": "3.36"'), "value"),
         (to_json(DOCUMENT).replace('"n": 200', f'"n": {"9" * 500}', 1), "digits"),
         (with_score(value=9.0), "outside"),
-        (with_score(metric="pesk"), "unknown metric"),
+        (with_score(metric="pesk"), "no metric"),
         (with_score(n=None), "without n"),
         (with_score(inputs=""), "inputs"),
         (with_score(version=""), "version"),

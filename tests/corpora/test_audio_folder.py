@@ -91,7 +91,7 @@ def test_without_a_label_column_clips_have_no_label(tmp_path: Path) -> None:
     write(tmp_path / "metadata.csv", table)
     corpus = open_corpus(str(tmp_path))
     assert {clip.label for clip in corpus} == {None}
-    assert "choose one as in hub:" in corpus.notes[0]
+    assert "choose one with --label-column COLUMN, or as in hub:" in corpus.notes[0]
     assert open_corpus(f"hub:{tmp_path}?label=transcription").clips[0].label == "tu-whit"
 
 

@@ -72,7 +72,7 @@ def test_byte_order_mark_and_line_ends(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("file,label\na.wav,x\n", "no column 'path'"),
+        ("sound,label\na.wav,x\n", "no column 'path'"),
         ("path,labels\na.wav,x\n", 'Did you mean "labels"?'),
         ("", "no column 'path' (columns: none)"),
         ("path;label\na.wav;x\n", "semicolons"),

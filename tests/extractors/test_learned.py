@@ -170,7 +170,7 @@ def test_sounds_on_disk_teach_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(learned, "Sounds", small)
     assert fitted("vae").history == kept
-    assert made[0].on_disk
+    assert made[0]._file is not None
 
 
 def test_it_learns_from_the_subsets_that_are_named() -> None:

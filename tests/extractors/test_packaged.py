@@ -15,10 +15,9 @@ from earmark.extractors import conformance, packaged
 from earmark.extractors.catalogue import CARDS, installed, open_extractor, weights_of
 from earmark.extractors.conformance import CHECKS, Subject
 from earmark.extractors.contract import Extractor
-from earmark.extractors.model_cards import ADAPTERS, PACKAGED
 from earmark.extractors.wheel_weights import WEIGHTS, path_of
 
-ENCODERS = [card.name for card in PACKAGED if card.name not in ADAPTERS]
+ENCODERS = ["speech_embedding", "resemblyzer", "efficientword", "birdnet", "opensmile", "moonshine", "crepe"]
 
 
 def needs(name: str) -> None:

@@ -10,8 +10,8 @@ from tests import brute
 from tests.cases import CASES, DISTANCES, random
 
 from earmark.errors import InputError, UsageError
-from earmark.geometry import _cpu_backend as cpu_backend
 from earmark.geometry import spaces
+from earmark.geometry import sweep as sweeping
 from earmark.geometry.layout import one_class
 from earmark.geometry.neighbours import ball_counts, log_closeness, nearest
 from earmark.geometry.spaces import prepare_pair
@@ -139,7 +139,7 @@ def test_threads_memory_and_strips_change_nothing(distance, monkeypatch):
     for options in ({"threads": 2}, {"threads": 3, "memory": 1 << 20}, {"memory": 1 << 16}):
         assert all(np.array_equal(a, b) for a, b in zip(here, everything(**options), strict=True))
     for width in (1, 7, 64, 100):
-        monkeypatch.setattr(cpu_backend, "ORDER_COLUMNS", (width, width))
+        monkeypatch.setattr(sweeping, "ORDER_COLUMNS", (width, width))
         assert all(np.array_equal(a, b) for a, b in zip(here, everything(), strict=True))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import Any
 
@@ -39,7 +40,9 @@ def test_parameters_are_those_that_are_printed() -> None:
     convolutions = [(1, 8), (8, 8), (8, 16), (16, 16), (16, 24), (24, 24), (24, 32)]
     by_hand = sum(9 * before * after + after + 2 * before for before, after in convolutions)
     by_hand += 8192 * 1024 + 1024 + 1024 * 256 + 256 + 3 * (256 * 64 + 64 + 64 * 32 + 32)
-    assert vae.encoder_parameters() == by_hand == CARDS["vae"].parameters
+    decoding = re.compile(r"fc[5-8]\.|convt|bn(8|9|1\d)\.")
+    encoder = sum(weights.numel() for name, weights in vae.named_parameters() if not decoding.match(name))
+    assert encoder == by_hand == CARDS["vae"].parameters
     assert f"{by_hand / 1e6:.2f}" == "8.73"
     assert f"{count(ae) / 1e6:.2f}" == "1.96"
     assert count(ae.encoder) == CARDS["ae"].parameters

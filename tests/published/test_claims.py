@@ -86,7 +86,7 @@ def test_trends_by_hand() -> None:
 def test_trends_are_those_of_the_command() -> None:
     """One selection of configurations, one ρ and one corrected p in the claims and in `earmark figures`."""
     from earmark.published._claims.vocsim_trends import _TRENDS, _trend
-    from earmark.representations import draw_figures
+    from earmark.report.drawing import draw_figures
 
     (figure,) = draw_figures("published:vocsim", figure="trend-correlations", with_repeats=True)
     columns = {"clips": "n_samples", "classes": "n_classes", "clips per class": "clips per class"}

@@ -394,8 +394,9 @@ def test_tables_that_hold_nothing_or_nonsense(tmp_path: Path) -> None:
         with pytest.raises(EarmarkError, match=message):
             tabulate(tmp_path / "scores.csv")
     assert tabulate(tmp_path / "scores.csv", metrics="P@1").tables[0].records()[0]["P@1"] == pytest.approx(0.15)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"folder without scores\.csv"):
-        tabulate(tmp_path.parent)
+        tabulate(tmp_path / "empty")
 
 
 # --- what must not be one number, or the best ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from scipy.spatial.distance import squareform
 from tests.representations import layered, sounds
 
 import earmark
@@ -72,7 +73,7 @@ def slow_distances(folder: Path, subset: str, layer: int) -> np.ndarray[Any, Any
     waveforms = [audio.peak_normalise(clip.read(sounds.RATE)[0]) for clip in clips]
     frames = [layered.Towers().layer(waveform, layer).values for waveform in waveforms]
     ready = dtw.prepare(frames, components=4, stride=1)
-    return np.array([[dtw.dtw_distance(ready[a], ready[b]) for b in range(len(ready))] for a in range(len(ready))])
+    return squareform(dtw.all_distances(ready))
 
 
 def same(row: Row, other: Row, *names: str) -> None:

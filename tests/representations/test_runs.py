@@ -252,7 +252,7 @@ def test_the_bar_of_prepare_counts_the_subsets_asked_for() -> None:
 def test_across_groups_without_groups_is_noted(corpus: Path, tmp_path: Path) -> None:
     assert run(sounds.config(corpus, tmp_path)).notes == ()
     notes = run(sounds.config(corpus, tmp_path, across_groups=True)).notes
-    assert notes == ("no clip of sounds has a group: across_groups was not measured",)
+    assert notes[-1] == "no clip of sounds has a group: across_groups was not measured"
 
 
 def test_correlations_of_metrics_are_written(corpus: Path, tmp_path: Path) -> None:

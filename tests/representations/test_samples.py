@@ -21,6 +21,7 @@ from earmark.representations import load_points, load_vectors
 from earmark.representations._folder import open_clips
 from earmark.runs.executors import Job
 from earmark.runs.store import Cache
+from earmark.scores import load_scores
 
 SIZES = {"alpha": 7, "beta": 7, "gamma": 6, "delta": 5, "tiny": 2}
 
@@ -94,6 +95,11 @@ def test_another_seed_draws_others_and_the_rest_of_the_corpus_is_not_heard(messy
     run({**given(messy, tmp_path), "seed": 4})
     second = {line["id"] for line in lines_of(tmp_path)}
     assert first != second
+    assert {row.subset for row in load_scores(tmp_path / "run" / "scores.csv")} == {"field~3x5:seed4"}
+    assert set(open_clips(tmp_path / "run")["field", "field~3x5:seed4"]) == second
+    kept = tmp_path / "run" / "clips.csv"
+    kept.write_text(kept.read_text().replace(":seed4", ""))  # as folders were before names had the seed
+    assert set(open_clips(tmp_path / "run")["field", "field~3x5"]) == second
     assert next(step.todo for step in planned if step.step == "embed") == len(second - first)
 
 
@@ -169,11 +175,12 @@ def test_an_exported_sample_keeps_its_name() -> None:
     corpus = Corpus(CorpusCard("mine"), clips, subset_cards={"A": CorpusCard("mine:A")})
     drawn = corpus.sampled("2x3", seed=1)
     assert Counter((clip.subset, clip.label) for clip in drawn) == Counter(
-        {(subset, label): 3 for subset in ("A~2x3", "B~2x3") for label in "xy"}
+        {(subset, label): 3 for subset in ("A~2x3:seed1", "B~2x3:seed1") for label in "xy"}
     )
-    assert drawn.card_of("A~2x3").name == "mine:A"
-    assert drawn.notes == ("A~2x3 and B~2x3 each: 6 of 12 clips, 3 of each of the first 2 in the alphabet of 3 classes "
-                           "of one size (sample 2x3, seed 1)",)  # fmt: skip
-    assert set(drawn.sampled("2x2").subsets()) == {"A~2x3~2x2", "B~2x3~2x2"}
+    assert drawn.card_of("A~2x3:seed1").name == "mine:A"
+    (note,) = drawn.notes
+    assert note.startswith("A~2x3:seed1 and B~2x3:seed1 each: 6 of 12 clips, 3 of each of the first 2 in the alphabet ")
+    assert note.endswith(" of 3 classes of one size (sample 2x3, seed 1)")
+    assert set(drawn.sampled("2x2").subsets()) == {"A~2x3:seed1~2x2", "B~2x3:seed1~2x2"}
     plain = Corpus(CorpusCard("plain"), [Clip(id=str(n), label="ab"[n % 2]) for n in range(6)])
     assert set(plain.sampled("2x2").subsets()) == {"plain~2x2"}

@@ -153,7 +153,7 @@ def test_the_remark_stays_with_the_vectors(corpus: Path, tmp_path: Path) -> None
     first = run(config(corpus, tmp_path, "Dropout"))
     again = run(config(corpus, tmp_path, "Dropout", distances=["cosine", "euclidean"]))
     assert again.counts["embed"]["computed"] == 0
-    assert again.notes == first.notes
+    assert again.notes[-1:] == first.notes
     assert all(HEARD_TWICE in row.reason for row in again.scores)
 
 

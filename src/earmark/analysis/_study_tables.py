@@ -12,7 +12,7 @@ from earmark.analysis.beams import beam_changes
 from earmark.analysis.matrix import Matrix
 from earmark.analysis.pounce import Pounce
 from earmark.analysis.stalk import KINDS
-from earmark.analysis.suite import Choice
+from earmark.analysis.suite import LiteSuite
 
 if TYPE_CHECKING:
     from earmark.analysis.study import Study
@@ -113,7 +113,7 @@ def _records(records: Sequence[Any]) -> Table:
     return Table(header, [[_plain(row[name]) for name in header] for row in rows])
 
 
-def _combinations(lite: Choice | None) -> Table:
+def _combinations(lite: LiteSuite | None) -> Table:
     entries = dict.fromkeys((*lite.front, lite.chosen, lite.whole)) if lite else {}
     chosen = lite.chosen.members if lite else ()
     rows = [[" ".join(e.members), e.seconds, e.coverage, e.error, int(e.members == chosen)] for e in entries]

@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 
 TWIN = 0.01
 """Two models whose scores differ by less than this (root mean square, normalised units) are near-duplicates."""
+FEWEST_SHARED = 3
+"""Columns that two rows share before they can be near-duplicates; half of all columns where that is more."""
 AVERAGE = 0.005
 """A column this near (root mean square) to the mean of the others is that mean."""
 FEW_MODELS = 10
@@ -70,13 +72,18 @@ def warnings(matrix: Matrix, analysed: Matrix | None = None, *, directions: bool
 
 
 def near_duplicates(values: Floats, limit: float = TWIN) -> list[tuple[int, int]]:
-    """Pairs of rows whose root mean square difference, over the columns that both have, is under the limit."""
+    """Pairs of rows whose root mean square difference, over the columns that both have, is under the limit.
+
+    Rows that share few columns are no pair: at least half of all have to be shared, and three where there are so many.
+    """
     known = np.isfinite(values).astype(np.float64)
     filled = np.where(known > 0, values, 0.0)
     shared = known @ known.T
     squares = filled**2 @ known.T
     apart = np.maximum(squares + squares.T - 2 * filled @ filled.T, 0.0)
-    close = (shared > 0) & (apart < limit**2 * shared)
+    columns = values.shape[1]
+    enough = max(columns / 2, min(FEWEST_SHARED, columns), 1)
+    close = (shared >= enough) & (apart < limit**2 * shared)
     return [(int(i), int(j)) for i, j in np.argwhere(np.triu(close, 1))]
 
 
@@ -272,7 +279,9 @@ def _leaks(matrix: Matrix, values: Floats) -> str:
         "answers, so hold out whole families."
     )
     if across and matrix.grouped:
-        sentence += f" {counted(len(across), 'model')} have one in another family, so grouped results are still kind."
+        sentence += (
+            f" {counted(len(across), 'model')} have one in another family, so grouped results are still too optimistic."
+        )
     elif across:
         sentence += " No families are given."
     return sentence

@@ -118,7 +118,7 @@ def human_agreement(
     if unknown := [name for name in judgements if name not in systems]:
         notes.append(f"{counted(len(unknown), 'judged system')} not measured: {first_of(unknown, 5)}")
     if len(known) < FEWEST:
-        notes.append(f"{counted(len(known), 'system')}: intervals and p-values need at least {FEWEST}")
+        notes.append(f"{counted(len(known), 'system')}: too few to conclude from r (intervals and p need {FEWEST})")
     return HumanAgreement(tuple(adjusted), tuple(_gains(scores, settings, known, judgements, sign)), tuple(notes))
 
 

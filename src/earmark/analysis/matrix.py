@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import Scores, metric_facts
+from earmark.scores.spelling import refuse_shared
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
@@ -216,6 +217,7 @@ def from_scores(
         raise InputError(f"The score table has only means over subsets for {metric}; give the rows of the subsets.")
     varying = [name for name in ("distance", "correction", "protocol") if len({getattr(r, name) for r in rows}) > 1]
     suites = list(dict.fromkeys(row.suite for row in rows))
+    refuse_shared((f"{row.suite}/{row.subset}" if len(suites) > 1 else row.subset for row in rows), "datasets")
     cells: dict[tuple[str, str], float] = {}
     system_of: dict[str, str] = {}
     for row in rows:

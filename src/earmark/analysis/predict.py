@@ -30,6 +30,7 @@ from earmark.analysis.sources import open_scores
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
 from earmark.scores.rows import distinct
+from earmark.scores.spelling import refuse_shared
 from earmark.wording import counted, listed
 
 MEANS: dict[str, tuple[str, ...]] = {
@@ -107,6 +108,8 @@ def predict(
     suites = dict.fromkeys(row.suite for row in mine if _usable(row)) if printed else ()
     papers = [published.load(suite, with_repeats=with_repeats) for suite in suites if suite in _PRINTED]
     past = merge(mine, *theirs, *papers, on_conflict="last")
+    for suite in {row.suite for row in past}:
+        refuse_shared((row.subset for row in past if row.suite == suite and _usable(row)), "datasets")
     # The model behind each system: as the caller says, as the papers know it, or by the system's name.
     suite_of: dict[str, str] = {}
     for row in past:

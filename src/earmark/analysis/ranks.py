@@ -2,6 +2,7 @@
 
     rank       by the mean over the datasets; 1 is best, equals share the better rank; none for a line with a gap
     interval   low = 1 + how many are surely ahead,  high = all - how many are surely behind
+    tier       1 where nobody is surely ahead; else one below the last tier that holds somebody who is
 
 Who is *surely* ahead or behind: for each line, the paired differences to every other line over the datasets are tested
 by Student's t, and Holm's procedure corrects for the number of others. So the chance that anything is wrongly put
@@ -10,10 +11,14 @@ could have taken, of which these are a sample, with at least 95 %. Errors of the
 differences.
 
 With fewer than three datasets nothing can be said of others that one could have taken. Then the datasets are fixed and
-the differences are tested by the scores' own intervals, where both lines have one; a line without has no interval.
+the differences are tested by the scores' own intervals, where both lines have one; a line without has no interval, and
+as it may be ahead of anybody or behind, it widens those of others. These errors are what authors state. So that nobody
+is lifted by a wide one of his own, no line has a better tier there, or a better low end, than a line whose mean is as
+good or better.
 
-The interval is of each rank by itself, not of all ranks at once. `docs/decisions/0012-one-rank.md` says why it is this
-one, with its coverage by simulation.
+The interval is of each rank by itself, not of all ranks at once. So the line that is truly the best is in tier 1 with
+at least 95 %, and whoever is in a later tier is surely behind somebody of the tier before. Why it is this one, with its
+coverage by simulation, stands in `docs/decisions/0012-one-rank.md`.
 """
 
 from __future__ import annotations
@@ -37,11 +42,11 @@ FEWEST_DATASETS = 3
 DEVIATIONS = 1.959963984540054
 """Half the width of a 95 % interval in standard deviations."""
 _TIE = 1e-9
-_AT_ONCE = 4_000_000  # pairs
+_AT_ONCE = 100_000  # pairs: what the cache of a processor holds
 
 
 class RankIntervals(NamedTuple):
-    """Ranks [lines]; 0 is no rank, and a `low` and `high` of 0 no interval.
+    """Ranks [lines]; 0 is no rank, a `low` and `high` of 0 no interval, and a `tier` of 0 none.
 
     `source` says what the intervals rest on: the datasets, the errors of the scores, or nothing. `told_apart` is the
     share of pairs of ranked lines of which one is surely ahead.
@@ -50,71 +55,164 @@ class RankIntervals(NamedTuple):
     rank: Whole
     low: Whole
     high: Whole
+    tier: Whole
     source: Source
     told_apart: float
 
 
+class _Verdicts(NamedTuple):
+    """Of each line: how many others are surely ahead, how many surely behind, and its tier."""
+
+    ahead: Whole
+    behind: Whole
+    tier: Whole
+
+
 def rank_intervals(values: Floats, error: Floats | None = None, *, level: float = LEVEL) -> RankIntervals:
-    """Ranks by the mean of `values` [lines, datasets], of which more is better; NaN is a gap.
+    """Ranks by the mean of `values` [lines, datasets], of which more is better; NaN is a gap. A line with an infinite
+    value is ranked by it, without an interval.
 
     error  the standard error of each line's mean [lines], NaN where it is not known; only for fewer than three datasets
     """
     count, datasets = values.shape
-    rank, low, high = (np.zeros(count, np.int64) for _ in range(3))
-    whole = np.flatnonzero(np.isfinite(values).all(axis=1)) if datasets else np.zeros(0, np.int64)
+    rank, low, high, tier = (np.zeros(count, np.int64) for _ in range(4))
+    whole = np.flatnonzero(~np.isnan(values).any(axis=1)) if datasets else np.zeros(0, np.int64)
     mine = values[whole]
     if not whole.size:
-        return RankIntervals(rank, low, high, "", 0.0)
+        return RankIntervals(rank, low, high, tier, "", 0.0)
     means = np.round(mine.mean(axis=1) / _TIE)
     rank[whole] = len(whole) + 1 - np.searchsorted(np.sort(means), means, side="right")
+    known = np.flatnonzero(np.isfinite(mine).all(axis=1))
     if datasets >= FEWEST_DATASETS:
-        source: Source = "datasets"
-        known = np.arange(len(whole))
-        ahead, behind = _surely(mine, None, level)
+        source: Source = "datasets" if known.size else ""
+        surely = _surely(mine[known], None, level)
     else:
         errors = np.full(len(whole), np.nan) if error is None else np.asarray(error, np.float64)[whole]
-        known = np.flatnonzero(np.isfinite(errors) & (errors > 0))
+        known = known[np.isfinite(errors[known]) & (errors[known] > 0)]
         source = "errors" if known.size else ""
-        ahead, behind = _surely(mine[known], errors[known], level)
-    # Of a line without an error nothing is known: it may be ahead of anybody, or behind.
-    low[whole[known]] = 1 + ahead
-    high[whole[known]] = len(whole) - behind
+        surely = _surely(mine[known], errors[known], level)
+    # Of a line without an error, or with an infinite value, nothing is known: it may be ahead of anybody, or behind.
+    low[whole[known]] = 1 + surely.ahead
+    high[whole[known]] = len(whole) - surely.behind
+    tier[whole[known]] = surely.tier
+    if source == "errors":
+        for part in (low, tier):
+            part[whole[known]] = _not_before(part[whole[known]], means[known])
     pairs = len(known) * (len(known) - 1)
-    return RankIntervals(rank, low, high, source, float((ahead.sum() + behind.sum()) / pairs) if pairs else 0.0)
+    apart = float((surely.ahead.sum() + surely.behind.sum()) / pairs) if pairs else 0.0
+    return RankIntervals(rank, low, high, tier, source, apart)
 
 
-def _surely(values: Floats, error: Floats | None, level: float) -> tuple[Whole, Whole]:
-    """How many of the others are surely ahead of each line, and how many surely behind."""
+def _not_before(part: Whole, means: Floats) -> Whole:
+    """The largest of `part` among the lines whose mean is as good as a line's or better, itself one of them."""
+    order = np.argsort(-means, kind="stable")
+    so_far = np.maximum.accumulate(part[order])
+    return so_far[np.searchsorted(-means[order], -means, side="right") - 1]
+
+
+def _surely(values: Floats, error: Floats | None, level: float) -> _Verdicts:
+    """Who of the others is surely ahead of each line, and who surely behind."""
     from scipy import stats
 
     lines, datasets = values.shape
-    ahead, behind = np.zeros(lines, np.int64), np.zeros(lines, np.int64)
+    ahead, behind, tier = np.zeros(lines, np.int64), np.zeros(lines, np.int64), np.ones(lines, np.int64)
     if lines < 2:
-        return ahead, behind
+        return _Verdicts(ahead, behind, tier)
     tails = (1 - level) / 2 / np.arange(lines - 1, 0, -1)  # Holm: the clearest difference against all others, and so on
     limits = stats.norm.isf(tails) if error is not None else stats.t.isf(tails, datasets - 1)
-    mean = values.mean(axis=1)
-    centred = values - mean[:, None]
-    spread = (centred**2).sum(axis=1)
+    order = np.argsort(-values.mean(axis=1), kind="stable")  # whoever is ahead has its tier before
+    values, error = values[order], error if error is None else error[order]
+    means = values.mean(axis=1)
+    mean = np.round(means / _TIE) * _TIE  # so that equals differ by nothing
+    centred = values - means[:, None]
+    across, spread = np.ascontiguousarray(centred.T), (centred**2).sum(axis=1)
+    freedom = max(1, datasets * (datasets - 1))
+    less = (1 - _TIE) / freedom
     for first in range(0, lines, step := max(1, _AT_ONCE // lines)):
         rows = slice(first, first + step)
-        difference = mean[None] - mean[rows, None]
         if error is not None:
             squared = error[rows, None] ** 2 + error[None] ** 2
         else:
-            apart = spread[rows, None] + spread[None] - 2 * centred[rows] @ centred.T
-            apart[apart < _TIE * (spread[rows, None] + spread[None])] = 0.0  # what rounding leaves of equal lines
-            squared = apart / (datasets * (datasets - 1))
+            # No matrix product: its threads wait for each other on a busy machine longer than one of them works.
+            squared = np.einsum("ik,kj->ij", -2 / freedom * centred[rows], across)
+            squared += less * (spread[rows, None] + spread[None])
+            np.maximum(squared, 0.0, out=squared)  # what rounding leaves of equal lines is nothing
+        clear = mean[None] - mean[rows, None]
+        clear *= clear
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(np.abs(difference) < _TIE, 0.0, np.abs(difference) / np.sqrt(squared))
-        ratio[np.arange(len(ratio)), np.arange(first, first + len(ratio))] = -1.0
-        clearest = -np.sort(-ratio, axis=1)[:, : lines - 1]
-        passed = np.logical_and.accumulate(clearest > limits, axis=1).sum(axis=1)
-        least = np.where(passed > 0, clearest[np.arange(len(ratio)), np.maximum(passed - 1, 0)], np.inf)
-        sure = ratio >= least[:, None]
-        ahead[rows] = (sure & (difference > 0)).sum(axis=1)
-        behind[rows] = (sure & (difference < 0)).sum(axis=1)
-    return ahead, behind
+            clear /= squared  # of equals nothing or NaN, which is above no limit
+        sure, passed = _holm(clear, limits**2)
+        for line, those in enumerate(sure, start=first):
+            before = those[:line]
+            ahead[line] = np.count_nonzero(before)
+            tier[line] = 1 + (tier[:line] * before).max(initial=0)
+        behind[rows] = passed - ahead[rows]
+    back = np.argsort(order)
+    return _Verdicts(ahead[back], behind[back], tier[back])
+
+
+def _holm(clear: Floats, limits: Floats) -> tuple[NDArray[np.bool_], Whole]:
+    """Which of `clear` [rows, others and itself] pass Holm's procedure, and how many of each row.
+
+    The clearest must pass the first limit, the second clearest the next, lower one, and so on until one fails. All that
+    pass a limit pass the lower ones, so that counting goes on from as many as have passed, and nothing is sorted.
+    """
+    last = len(limits) - 1
+    sure = clear > limits[0]
+    passed = _counts(sure)
+    going = np.flatnonzero(passed)
+    while going.size:
+        more = clear[going] > limits[np.minimum(passed[going], last), None]
+        count = _counts(more)
+        grown = count > passed[going]
+        going, more, count = going[grown], more[grown], count[grown]
+        sure[going], passed[going] = more, count
+        going = going[count <= last]
+    return sure, passed
+
+
+def _counts(flags: NDArray[np.bool_]) -> Whole:
+    """How many are true in each row: row by row, which is faster than numpy's sum over an axis."""
+    return np.fromiter(map(np.count_nonzero, flags), np.int64, len(flags))
+
+
+def _put_into_tiers(tier: Whole, ahead: NDArray[np.bool_]) -> None:
+    """The tiers of lines in the order of their means: one below the last that is `ahead`."""
+    for line, those in enumerate(ahead):
+        tier[line] = 1 + (tier[:line] * those[:line]).max(initial=0)
+
+
+class PairedMean(NamedTuple):
+    """The mean of paired differences with its interval and p-value, None where nothing can be said; the interval leaves
+    out 0 where the p-value is below 1 - level."""
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+
+def paired_mean(apart: Floats, error: float = np.nan, *, pairs: int = 1, level: float = LEVEL) -> PairedMean:
+    """The mean of the differences of two lines over datasets, tested as ranks are: by Student's t over the datasets, or
+    with fewer than three by the standard `error` of the mean, where it is known.
+
+    Of `pairs` comparisons the chance that any of their intervals misses is at most 1 - level (Bonferroni): interval and
+    p-value are wider for their number, and the same whoever else is compared.
+    """
+    from scipy import special
+
+    mean, freedom = float(apart.mean()), float(len(apart) - 1)
+    if len(apart) >= FEWEST_DATASETS:
+        width = float(apart.std(ddof=1) / np.sqrt(len(apart)))
+    elif np.isfinite(error) and error > 0:
+        width, freedom = float(error), np.inf
+    else:
+        return PairedMean(mean)
+    if width <= _TIE * float(np.abs(apart).max()):  # the same difference on every dataset
+        return PairedMean(mean, mean, mean, 0.0 if mean else 1.0)
+    reach = -float(special.stdtrit(freedom, (1 - level) / 2 / pairs)) * width
+    p = min(1.0, 2 * pairs * float(special.stdtr(freedom, -abs(mean) / width)))
+    return PairedMean(mean, mean - reach, mean + reach, p)
 
 
 def ranks_from_verdicts(values: Floats, apart: NDArray[np.bool_]) -> RankIntervals:
@@ -123,23 +221,26 @@ def ranks_from_verdicts(values: Floats, apart: NDArray[np.bool_]) -> RankInterva
     Where the verdicts on all pairs hold at once with 95 %, as after a correction for the number of pairs, so do the
     intervals of all ranks. A line with a NaN value has no rank.
     """
-    rank, low, high = (np.zeros(len(values), np.int64) for _ in range(3))
+    rank, low, high, tier = (np.zeros(len(values), np.int64) for _ in range(4))
     whole = np.flatnonzero(np.isfinite(values))
     mine, sure = np.round(values[whole] / _TIE), apart[np.ix_(whole, whole)]
     rank[whole] = len(whole) + 1 - np.searchsorted(np.sort(mine), mine, side="right")
     ahead, behind = sure & (mine[None] > mine[:, None]), sure & (mine[None] < mine[:, None])
     low[whole] = 1 + ahead.sum(axis=1)
     high[whole] = len(whole) - behind.sum(axis=1)
+    order, own = np.argsort(-mine, kind="stable"), np.ones(len(whole), np.int64)
+    _put_into_tiers(own, ahead[np.ix_(order, order)])
+    tier[whole[order]] = own
     pairs = len(whole) * (len(whole) - 1)
-    return RankIntervals(rank, low, high, "errors", float((ahead | behind).sum() / pairs) if pairs else 0.0)
+    return RankIntervals(rank, low, high, tier, "errors", float((ahead | behind).sum() / pairs) if pairs else 0.0)
 
 
 # --- models of a matrix -------------------------------------------------------------------------------------------
 
 
 class RankRow(NamedTuple):
-    """A model's score, its rank, the interval of its rank (None with too few datasets), and how often it leads when the
-    datasets are drawn again with replacement (which describes these datasets, and is no interval)."""
+    """A model's score, its rank, the interval of its rank and its tier (None with too few datasets), and how often it
+    leads when the datasets are drawn again with replacement (which describes these datasets, and is no interval)."""
 
     model: str
     score: float
@@ -147,6 +248,7 @@ class RankRow(NamedTuple):
     low: int | None
     high: int | None
     leads: float
+    tier: int | None
 
 
 class Ranks(NamedTuple):
@@ -191,9 +293,9 @@ def rank_models(
     drawn = draws @ values.T  # [resamples, m]
     leads = (drawn >= drawn.max(axis=1, keepdims=True) - _TIE).mean(axis=0)
     order = np.lexsort((np.arange(m), found.rank))
-    low, high = ([int(end) or None for end in ends] for ends in (found.low, found.high))
+    low, high, tier = ([int(end) or None for end in ends] for ends in (found.low, found.high, found.tier))
     rows = tuple(
-        RankRow(kept.models[i], float(scores[i]), int(found.rank[i]), low[i], high[i], float(leads[i]))
+        RankRow(kept.models[i], float(scores[i]), int(found.rank[i]), low[i], high[i], float(leads[i]), tier[i])
         for i in order.tolist()
     )
     absent = tuple(name for name in matrix.models if name not in set(kept.models))

@@ -4,6 +4,8 @@
     open_matrix("scores.csv", metric="P@1")        a matrix: of a score table, in any format that holds one
     open_matrix("run", metric="P@1")               of the folder of a run
     open_matrix("leaderboard.csv")                 first column: models; the others: datasets; empty: missing
+    open_matrix("long.csv", metric="accuracy")     columns model, dataset, metric and value
+    open_matrix("results")                         a folder or file of mteb's results: their main scores
     open_matrix("published:vocsim", metric="P@1")  printed results that come with Earmark
 
 Chance levels are looked up by the datasets' names, and what was looked up is said in the remarks.
@@ -14,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -24,23 +26,24 @@ import numpy as np
 from earmark import published
 from earmark.analysis._chance import known_chance
 from earmark.analysis._naming import families_of
+from earmark.analysis._plain_tables import (
+    FAMILY_COLUMN,
+    is_plain_table,
+    metrics_of,
+    named_by_itself,
+    numbers,
+    read_wide,
+)
 from earmark.analysis.matrix import Matrix, from_scores, from_table
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.places import locate
 from earmark.published.families import Level
-from earmark.scores import Row, Scores, load_scores, metric_facts
-from earmark.scores.rows import COLUMNS, distinct
-from earmark.tables import CsvLine, read_csv, read_text
-from earmark.vectors.table_files import read_parquet
+from earmark.scores import METRICS, Row, Scores, load_scores, metric_facts
+from earmark.scores.rows import distinct
 from earmark.wording import counted, first_of
 
 PREFIX = "published:"
 _ROUNDING = 1e-9
-MISSING = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "none", "null", "?"})
-"""What people write where there is no score, in any case."""
-_FAMILY_COLUMN = "family"
-_NAMES_OF_MODELS = frozenset({"model", "models", "system", "systems", "method", "name", "id", "checkpoint", "run"})
-"""Names of a first column whose numbers are taken for the names of models."""
 _NOTHING_TO_LEAVE_OUT = "There is no dataset {} to leave out."
 _NO_DATASET = "names {}, which is not a dataset of the table."
 
@@ -116,13 +119,17 @@ def _counting(scores: Scores, with_repeats: bool) -> Scores:
 
 
 def score_file(given: str | os.PathLike[str]) -> Path:
-    """The file that holds the scores: the one given, or that of a run folder."""
+    """The file that holds the scores: the one given, or that of a run folder; a folder of mteb's results is one."""
     path = locate(given)
     if not path.is_dir():
         return path
-    if not (path / "scores.csv").is_file():
-        raise InputError(f"{given} is a folder without scores.csv: give that of a finished run, or a score table.")
-    return path / "scores.csv"
+    if (path / "scores.csv").is_file():
+        return path / "scores.csv"
+    if is_plain_table(path):
+        return path
+    raise InputError(
+        f"{given} is a folder without scores.csv and without results of mteb: give that of a finished run, or a table."
+    )
 
 
 def open_scores(
@@ -145,26 +152,37 @@ def open_scores(
         scores = load_scores(path)
         refuse_impossible(str(path), scores)
         return _counting(scores, with_repeats), {}
-    if metric is None:
+    metrics = [metric] if metric is not None else metrics_of(path)
+    if not metrics:
         raise UsageError(
             f"{path} is a plain table of models and datasets: say with one --metric what it measures, such as P@1, or "
             "give a score table, with the columns subset, system, metric and value."
         )
-    metric_facts(metric)  # says what is known, if it is not
-    header, lines = _header_and_lines(path)
-    models, values, column = _numbers(path, header, lines)
-    datasets = [name for name in header[1:] if name.lower() != _FAMILY_COLUMN]
-    from_table(values, models, datasets)  # says what is wrong with names or values
-    scores = Scores(
-        tuple(
-            Row(system=model, subset=dataset, metric=metric, value=value)
-            for model, row in zip(models, values, strict=True)
-            for dataset, value in zip(datasets, row, strict=True)
-            if not np.isnan(value)
-        )
-    )
+    rows: list[Row] = []
+    families: dict[str, str] = {}
+    for name in metrics:
+        metric_facts(name)  # says what is known, if it is not
+        of_metric, column = _rows_of_table(path, name)
+        rows += of_metric
+        families |= column
+    scores = Scores(tuple(rows))
     refuse_impossible(str(path), scores)
-    return scores, dict(zip(models, column or (), strict=False))
+    return scores, families
+
+
+def _rows_of_table(path: Path, metric: str) -> tuple[list[Row], dict[str, str]]:
+    """The rows of one metric of a plain table, and families by model where it names them."""
+    header, lines = read_wide(path, metric)
+    models, values, column = numbers(path, header, lines)
+    datasets = [name for name in header[1:] if name.lower() != FAMILY_COLUMN]
+    from_table(values, models, datasets)  # says what is wrong with names or values
+    rows = [
+        Row(system=model, subset=dataset, metric=metric, value=value)
+        for model, row in zip(models, values, strict=True)
+        for dataset, value in zip(datasets, row, strict=True)
+        if not np.isnan(value)
+    ]
+    return rows, dict(zip(models, column or (), strict=False))
 
 
 def refuse_impossible(name: str, scores: Scores) -> None:
@@ -292,21 +310,23 @@ def _left(matrix: Matrix, without: Sequence[str]) -> Matrix:
 
 
 def _of_table(path: Path, how: _Reading) -> Source:
-    header, lines = _header_and_lines(path)
+    header, lines = read_wide(path, how.metric)
     _check_names(how.without, header[1:], _NOTHING_TO_LEAVE_OUT)
-    models, values, column = _numbers(path, header, lines, how.without)
-    datasets = [name for name in header[1:] if name not in how.without and name.lower() != _FAMILY_COLUMN]
+    models, values, column = numbers(path, header, lines, how.without)
+    datasets = [name for name in header[1:] if name not in how.without and name.lower() != FAMILY_COLUMN]
     if not datasets:
         raise InputError(f"{path}: every dataset is left out; keep some.")
     _check_names(how.lower_is_better, datasets, f"--lower-is-better {_NO_DATASET}")
-    less = how.metric is not None and not metric_facts(how.metric).higher_is_better
+    # A long table or mteb's names its metrics, and may have others than Earmark's.
+    metric = None if how.metric not in METRICS and named_by_itself(path) else how.metric
+    less = metric is not None and not metric_facts(metric).higher_is_better
     remarks: list[str] = []
     warnings: list[str] = []
     plain = from_table(
         values, models, datasets, lower_is_better=datasets if less else how.lower_is_better,
         families=_families_of_models(how.families, models, column, warnings),
     )  # fmt: skip
-    matrix = _levelled(plain, how.metric, how, {}, remarks)
+    matrix = _levelled(plain, metric, how, {}, remarks)
     return Source(str(path), matrix, how.metric, None, tuple(remarks), tuple(warnings))
 
 
@@ -334,83 +354,3 @@ def first_word(name: str) -> str:
     """The maker's word in a model's name: `Llama 2 (70B)` and `LLaMA (65B)` are both `llama`."""
     found = re.match(r"[^\W\d_]+", name.strip())
     return found[0].lower() if found else name
-
-
-def is_plain_table(path: Path) -> bool:
-    """Whether the file is a table of models and datasets.
-
-    A score table has a column `metric`, if others are perhaps misspelt.
-    """
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        return False
-    names = _header_and_lines(path)[0]
-    return "metric" not in names and not (bool(names) and set(names) <= set(COLUMNS))
-
-
-def _header_and_lines(path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """The header and the lines, every cell as text; lines have as many cells as the header."""
-    if path.suffix.lower() == ".parquet":
-        columns = read_parquet(path).to_pydict()
-        rows = zip(*columns.values(), strict=True)
-        return [str(name) for name in columns], (["" if cell is None else str(cell) for cell in row] for row in rows)
-    text = read_text(path)
-    if not text.strip():
-        raise InputError(f"{path} is empty; a table has a header and a line for each model.")
-    lines = (line for line in read_csv(text, path) if any(cell.strip() for cell in line.cells))
-    header = [name.strip() for name in next(lines).cells]
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise InputError(f"{path} is not separated by commas; save it as comma-separated values.")
-    return header, _whole_lines(path, lines, len(header))
-
-
-def _whole_lines(path: Path, lines: Iterable[CsvLine], width: int) -> Iterator[list[str]]:
-    for line, cells in lines:
-        if len(cells) != width:
-            raise InputError(f"{path}, line {line} has {len(cells)} cells, the header {width}; check its commas.")
-        yield cells
-
-
-def _numbers(
-    path: Path, header: Sequence[str], lines: Iterable[Sequence[str]], dropped: Sequence[str] = ()
-) -> tuple[list[str], list[list[float]], list[str] | None]:
-    """Models, their scores, and the column `family` where there is one."""
-    rows = list(lines)
-    if len(header) < 2:
-        raise InputError(f"{path} has one column; a table has a column of models and one for each dataset.")
-    if not rows:
-        raise InputError(f"{path} has a header and no lines; a table has a line for each model.")
-    if "" in header[1:]:
-        raise InputError(f"{path} has a column without a name; name the dataset, or remove the column.")
-    if header[0].lower() not in _NAMES_OF_MODELS and all(_is_number(row[0]) for row in rows):
-        raise InputError(
-            f"{path}: the first column, {quoted(header[0])}, has only numbers, and it should name the models; add a "
-            "column of names, or call the column model if these are the names."
-        )
-    family = next((place for place, name in enumerate(header) if place and name.lower() == _FAMILY_COLUMN), None)
-    scored = [place for place, name in enumerate(header) if place and name not in dropped and place != family]
-    values = [[_number(path, header, row, place) for place in scored] for row in rows]
-    return [row[0].strip() for row in rows], values, None if family is None else [row[family].strip() for row in rows]
-
-
-def _is_number(cell: str) -> bool:
-    """Whether a cell is a score, or a mark for a missing one."""
-    try:
-        float(cell.strip().removesuffix("%"))
-    except ValueError:
-        return cell.strip().lower() in MISSING
-    return True
-
-
-def _number(path: Path, header: Sequence[str], row: Sequence[str], place: int) -> float:
-    cell = row[place].strip()
-    if cell.lower() in MISSING:
-        return float("nan")
-    try:
-        if "_" in cell or not cell.isascii():
-            raise ValueError
-        return float(cell[:-1]) / 100 if cell.endswith("%") else float(cell)
-    except ValueError:
-        raise InputError(
-            f"{path}: {quoted(row[0].strip())} has {quoted(cell)} in the column {quoted(header[place])}, which is not "
-            "a number; correct it, leave it empty if it is missing, or leave the column out with --without."
-        ) from None

@@ -31,9 +31,10 @@ from earmark.analysis.ranks import Ranks, rank_models
 from earmark.analysis.similarities import NINE
 from earmark.analysis.sources import Source, open_matrix
 from earmark.analysis.stalk import Scheme, Stalk, stalk
-from earmark.analysis.suite import LEADING, LITE, Choice, choose_vocsim, vocsim_combination
+from earmark.analysis.suite import LITE, LiteSuite, choose_vocsim, vocsim_combination
+from earmark.displayed import Displayed
 from earmark.errors import InputError, UsageError
-from earmark.scores import VOCSIM_SUBSETS, Scores
+from earmark.scores import LEADING, VOCSIM_SUBSETS, Scores
 from earmark.wording import counted, first_of
 
 Split = Literal["grouped", "random"]
@@ -51,8 +52,8 @@ WITHOUT_GAPS = "Predictions and verdicts rest on the part without gaps"
 _BLIND = tuple(subset.name for subset in VOCSIM_SUBSETS if subset.status == "blind")
 
 
-@dataclass(frozen=True, eq=False)
-class Study:
+@dataclass(frozen=True, eq=False, repr=False)
+class Study(Displayed):
     """What was found. What the matrix is too small for, or what does not apply to it, is None or empty.
 
     `warnings` change how the results should be read; `remarks` only say what was done. `noise` holds predictions from
@@ -79,8 +80,10 @@ class Study:
     distances: tuple[agreement.Agreement, ...] = ()
     metrics: tuple[agreement.Agreement, ...] = ()
     printed_metrics: tuple[agreement.Printed, ...] = ()
-    lite: Choice | None = None
+    lite: LiteSuite | None = None
     remarks: tuple[str, ...] = ()
+
+    _room = "earmark.report.analysis.display"
 
     def as_dict(self) -> dict[str, Any]:
         """stalk (counts), prowl (one entry for each similarity and baseline) and pounce, as plain values.

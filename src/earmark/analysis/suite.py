@@ -27,7 +27,7 @@ from earmark.analysis.matrix import Matrix, from_scores
 from earmark.analysis.pounce import grouped_splits, ridge
 from earmark.analysis.prowl import THRESHOLD, win_rates
 from earmark.errors import InputError, UsageError
-from earmark.scores import VOCSIM_SUBSETS
+from earmark.scores import LEADING, VOCSIM_SUBSETS
 from earmark.wording import counted
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,6 @@ LITE: dict[str, tuple[str, ...]] = {"vocsim": ("BS4", "HS1", "HW2")}
 """The lite suite of each benchmark that has one. `choose` finds it again from the printed results with the rows that
 repeat others, of which nobody knew when it was chosen; a test compares. Without them it fulfils both demands still."""
 
-LEADING = ("P@1", "P@5", "GSR")
 ERROR_SHARE = 2 / 3
 _FLAT = 1e-24
 MOST = 20
@@ -52,7 +51,7 @@ class Combination(NamedTuple):
     error: float
 
 
-class Choice(NamedTuple):
+class LiteSuite(NamedTuple):
     """The lite suite, the combinations that nothing as cheap ranks better than, and everything runnable.
 
     `front` runs from the cheapest combination to the one with the largest coverage.
@@ -70,7 +69,7 @@ def choose(
     *,
     threshold: float = THRESHOLD,
     error_share: float = ERROR_SHARE,
-) -> Choice:
+) -> LiteSuite:
     """The cheapest combination of runnable datasets that ranks and predicts well enough, on every matrix.
 
     The matrices are of one benchmark under several metrics: the same datasets, no gaps, families of models.
@@ -97,7 +96,7 @@ def choose(
     chosen = next((entry for entry in front if entry.coverage >= threshold and entry.error <= error_share), None)
     if chosen is None:
         raise InputError(f"No combination of the {counted(len(places), 'runnable dataset')} reaches both thresholds.")
-    return Choice(chosen, front, combination(len(members) - 1))
+    return LiteSuite(chosen, front, combination(len(members) - 1))
 
 
 def combinations(count: int) -> NDArray[np.bool_]:
@@ -163,7 +162,7 @@ def vocsim_matrix(metric: str, *, with_repeats: bool = False) -> Matrix:
 
 
 @cache
-def choose_vocsim(*, with_repeats: bool = False) -> Choice:
+def choose_vocsim(*, with_repeats: bool = False) -> LiteSuite:
     """The lite suite of VocSim, recomputed: all combinations of its public subsets on P@1, P@5 and GSR."""
     public = [subset.name for subset in VOCSIM_SUBSETS if subset.status == "public"]
     matrices = [vocsim_matrix(metric, with_repeats=with_repeats) for metric in LEADING]

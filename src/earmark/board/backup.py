@@ -33,6 +33,7 @@ from earmark.errors import InputError
 
 FORMAT = "earmark-board-backup"
 VERSION = 1
+_LEFT_OUT = ("alembic_version", "sessions")  # whoever was signed in signs in again
 _AT_ONCE = 2000
 _OWN_ENDS = ("", "-wal", "-shm", "-journal")
 Progress = Callable[[int], None]
@@ -81,7 +82,7 @@ def _tables(connection: Connection) -> dict[str, Table]:
     """The tables that are there, those that others refer to first."""
     metadata = MetaData()
     metadata.reflect(connection)
-    return {table.name: table for table in metadata.sorted_tables if table.name != "alembic_version"}
+    return {table.name: table for table in metadata.sorted_tables if table.name not in _LEFT_OUT}
 
 
 def _plain_rows(connection: Connection, tables: Iterable[Table], progress: Progress) -> Iterator[Any]:

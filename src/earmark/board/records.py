@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
@@ -18,8 +18,9 @@ from typing import Literal
 
 from earmark.submissions import Provenance, SystemCard
 
-Role = Literal["author", "moderator", "worker"]
+Role = Literal["author", "moderator", "host", "worker"]
 State = Literal["pending", "accepted", "rejected", "withdrawn"]
+ChangeState = Literal["waiting", "applied", "rejected"]
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,27 @@ class System:
 
 @dataclass(frozen=True)
 class User:
-    """Who may send and decide. A worker is the data side of blind evaluation: a program of the host's."""
+    """Who may do what, by role.
+
+    An author sends scores, and changes and withdraws their own. A moderator also decides about what others sent, marks
+    where scores come from, and corrects and withdraws what is on the board. A host also bans and erases users, gives
+    roles, and writes the board's own texts. A worker is the data side of blind evaluation: a program of the host's.
+    """
 
     id: int
     name: str
     team: str
     role: Role
     created: datetime
+    banned: datetime | None = None
 
     @property
     def moderates(self) -> bool:
-        return self.role == "moderator"
+        return self.role in ("moderator", "host")
+
+    @property
+    def hosts(self) -> bool:
+        return self.role == "host"
 
     @property
     def counted_as(self) -> str:
@@ -79,6 +90,7 @@ class Submission:
     version: str  # of Earmark, as the document says
     notes: tuple[str, ...] = ()  # warnings of the rules, shown beside the submission
     names: tuple[str, ...] = ()  # of the systems, in the order of their slugs
+    size: int = 0  # bytes of the document; 0 for those that came before this was counted
 
     def is_of(self, user: User | None) -> bool:
         """Whether the user, or their team, sent it."""
@@ -87,6 +99,87 @@ class Submission:
     def is_readable_by(self, user: User | None) -> bool:
         """Accepted scores are everybody's; others are their author's and the moderators'."""
         return self.state == "accepted" or self.is_of(user) or (user is not None and user.moderates)
+
+
+@dataclass(frozen=True)
+class PendingName:
+    """A system of a submission that waits, by the name and title of its card."""
+
+    submission: str
+    name: str
+    title: str
+    owner: str
+    team: str
+
+
+@dataclass(frozen=True)
+class Quotas:
+    """The most that an author, or a team together, may send within 24 hours; 0 sets no limit. Moderators have none."""
+
+    submissions: int = 100
+    rows: int = 400_000
+    bytes: int = 80_000_000  # of documents when unpacked, which is about what the database grows by
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of one of several submissions that were decided together: its new state, or why it has none."""
+
+    id: str
+    state: State | None
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class CardChange:
+    """A correction of a card without scores: `changes` are the new values of some fields, `before` what they were."""
+
+    id: int
+    board: str
+    slug: str
+    system: str  # its name
+    owner: str  # who asked for it
+    created: datetime
+    state: ChangeState
+    changes: Mapping[str, object]
+    before: Mapping[str, object]
+    why: str
+    decided: datetime | None
+    decided_by: str
+    reason: str
+
+
+@dataclass(frozen=True, order=True)
+class HistoryLine:
+    """A change of a system beside its scores: of its card, or of where its scores come from."""
+
+    at: datetime
+    user: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A document that its author has not sent yet; nobody else sees it."""
+
+    id: str
+    board: str
+    names: tuple[str, ...]  # of the systems
+    rows: int
+    digest: str
+    size: int
+    notes: tuple[str, ...]
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Where an author is told what became of a submission; "" where they do not want to be. `secret` signs webhooks."""
+
+    mail: str = ""
+    confirmed: datetime | None = None
+    webhook: str = ""
+    secret: str = ""
 
 
 @dataclass(frozen=True)

@@ -34,3 +34,9 @@ class Conflict(Refusal):
     """It does not fit what is there already."""
 
     status = 409
+
+
+def too_often(sentence: str, wait: float, status: int = 429) -> Refusal:
+    """A refusal that says in how many seconds to come back."""
+    after = str(max(1, round(wait + 0.5)))
+    return Refusal(f"{sentence} Try again in {after} s.", status, {"Retry-After": after})

@@ -16,14 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from earmark.calibrate.kernels import balance
 from earmark.geometry.kernels import compiled
 
 ROUNDING = 1e-12  # what is left of a sum below this share of it is rounding
-
-
-@compiled
-def _balance(near, wide, epsilon):
-    return ((near - wide) / (near + wide + epsilon) + 1.0) / 2.0
 
 
 @compiled
@@ -89,7 +85,7 @@ def leave_out_clips(
             if code == mine and partners > 0:
                 has_gsr = want_gsr and np.isfinite(near[me])
                 has_contrast = want_contrast and np.isfinite(lowest[me])
-                before = _balance(near[me], own, epsilon) if has_gsr else 0.0
+                before = balance(near[me], own, epsilon) if has_gsr else 0.0
                 width = _contrast(own, lowest[me]) if has_contrast else 0.0
                 for u in range(place, stop):
                     if u == me:
@@ -104,7 +100,7 @@ def leave_out_clips(
                         continue
                     left = _rest(own_sum[me], row[u - c0]) / (partners - 1)
                     if has_gsr:
-                        gsr[u] += _balance(near[me], left, epsilon) - before
+                        gsr[u] += balance(near[me], left, epsilon) - before
                     if has_contrast:
                         contrast[u] += _contrast(left, lowest[me]) - width
             elif want_contrast and code != mine and needed[r, code] and partners > 0 and np.isfinite(lowest[me]):
@@ -162,14 +158,14 @@ def leave_out_groups(
                 own_sum[cell_units[cell]] = _rest(total, cell_sums[r, cell])
         own = total / partners
         if want_gsr and np.isfinite(near[me]):
-            before = _balance(near[me], own, epsilon)
+            before = balance(near[me], own, epsilon)
             for u in range(size):
                 nearest = second_near[me] if near_unit[me] == u else near[me]
                 if u == unit or own_left[u] <= 0.0 or not np.isfinite(nearest):
                     gsr[u] -= before
                     gsr_count[u] -= 1.0
                 elif own_left[u] < partners or near_unit[me] == u:
-                    gsr[u] += _balance(nearest, own_sum[u] / own_left[u], epsilon) - before
+                    gsr[u] += balance(nearest, own_sum[u] / own_left[u], epsilon) - before
         if not want_contrast:
             continue
         lowest = np.inf

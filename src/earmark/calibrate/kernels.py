@@ -237,7 +237,7 @@ def _add_lanes(lanes, shuffles, p0, p1, totals):
 
 
 @compiled
-def _balance(near, wide, epsilon):
+def balance(near, wide, epsilon):
     return ((near - wide) / (near + wide + epsilon) + 1.0) / 2.0
 
 
@@ -305,7 +305,7 @@ def serve_rows(
                     else:
                         farthest = _peak(peaks[r], members[p0 + p], first[code], first[code + 1])
                     if nearest[q, p] < np.inf:
-                        csr_point[p0 + p] += _balance(nearest[q, p], farthest, epsilon)
+                        csr_point[p0 + p] += balance(nearest[q, p], farthest, epsilon)
                         near_sum[p0 + p, code] += nearest[q, p]
                         wide_sum[p0 + p, code] += farthest
                         class_count[p0 + p, code] += 1.0
@@ -314,7 +314,7 @@ def serve_rows(
                     code = mine[q, p]
                     total = _sum(sums[r], members[p0 + p], first[code], first[code + 1])
                     balanced[p0 + p] += 1
-                    gsr[p0 + p] += _balance(nearest[q, p], total / partners[q, p], epsilon)
+                    gsr[p0 + p] += balance(nearest[q, p], total / partners[q, p], epsilon)
         if not want_all:
             continue
         for s0 in range(0, span, chunk):
@@ -343,7 +343,7 @@ def serve_rows(
                         contrast[p0 + p] += (lowest_mean - mean) / largest if largest > 0 else 0.0
                     if want_mean and nearest[q, p] < np.inf:
                         balanced[p0 + p] += 1
-                        gsr[p0 + p] += _balance(nearest[q, p], mean, epsilon)
+                        gsr[p0 + p] += balance(nearest[q, p], mean, epsilon)
 
 
 # --- closed forms -----------------------------------------------------------------------------------------
@@ -463,5 +463,5 @@ def judge_neighbours(labels, sizes, near_places, near_distances, ks, own, raw, f
             for place in range(labels.shape[0]):
                 if labels[place] != code:
                     nearest = min(nearest, distance(raw, flat, me, place, HALF, 1.0))
-        gsr += _balance(nearest, own[me], epsilon)
+        gsr += balance(nearest, own[me], epsilon)
     return valid, gsr

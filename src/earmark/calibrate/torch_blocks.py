@@ -23,6 +23,7 @@ from earmark.geometry import pair_kernels
 from earmark.geometry.factors import Factors
 from earmark.geometry.spaces import DEPTH, Space
 from earmark.geometry.torch_pairs import Points, upload
+from earmark.metrics import separation
 
 Tensor = Any
 
@@ -85,3 +86,7 @@ def segment_sums(values: Tensor, order: Tensor, offsets: Tensor) -> Tensor:
     One thread adds a column of a segment from first to last, so sums do not change from call to call.
     """
     return torch.nn.functional.embedding_bag(order, values, offsets, mode="sum")
+
+
+def balance(near: Tensor, wide: Tensor) -> Tensor:
+    return ((near - wide) / (near + wide + separation.EPSILON) + 1.0) / 2.0

@@ -24,7 +24,7 @@ from earmark.calibrate._deletion_pairs import Floats, Pairs, Sums
 from earmark.calibrate._null_job import spans
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST
 from earmark.calibrate.deletion_kernels import ROUNDING
-from earmark.calibrate.torch_blocks import Blocks, segment_sums
+from earmark.calibrate.torch_blocks import Blocks, balance, segment_sums
 from earmark.geometry.sweep import summed_operand
 from earmark.metrics import separation
 
@@ -141,7 +141,7 @@ class TorchDeletions:
         same &= self._places(own) != self._places(rows)[:, None]
         left = _rest(own_sum, inside) / (partners - 1.0)
         terms: list[tuple[str, Callable[[Tensor], Tensor], Tensor]] = [
-            ("GSR", lambda own_mean: _balance(near, own_mean), near),
+            ("GSR", lambda own_mean: balance(near, own_mean), near),
             (CONTRAST, lambda own_mean: _contrast(own_mean, lowest), lowest),
         ]
         for name, term, counts in terms:
@@ -220,11 +220,11 @@ class TorchDeletions:
         own_sum = torch.where(here & ~mine if across else here, _rest(total, sums), total)
         answers = partners > 0
         if self.gsr:
-            before = _balance(near, own)
+            before = balance(near, own)
             taken = near_unit == every
             nearest = torch.where(taken, second, near)
             gone = mine | (own_left <= 0) | ~nearest.isfinite()
-            after = _balance(nearest, own_sum / own_left)
+            after = balance(nearest, own_sum / own_left)
             change = torch.where(gone, -before, torch.where((own_left < partners) | taken, after - before, 0.0))
             chosen = answers & near.isfinite()
             self._add(totals[protocol, "GSR"], chosen, change, gone)
@@ -359,10 +359,6 @@ def _rest(total: Tensor, part: Any) -> Tensor:
     """A sum of distances without some of them; 0 where only rounding is left."""
     left = total - part
     return torch.where(left > ROUNDING * total, left, 0.0)
-
-
-def _balance(near: Tensor, wide: Tensor) -> Tensor:
-    return ((near - wide) / (near + wide + separation.EPSILON) + 1.0) / 2.0
 
 
 def _contrast(own: Tensor, other: Tensor) -> Tensor:

@@ -171,7 +171,6 @@ class Task:
         self.totals = self.contrast or (self.pairs and not closed)  # sums of every row over every class
         self.by_rows = self.far or (bool(metrics) and not closed)
         self.grouped = job.protocol != "all" and layout.groups is not None
-        self.own_units = draws.units
         places, distances = job.swept.neighbours
         self.hit_units = np.where(places >= 0, draws.units[places], -1)
         self.distances = distances

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from earmark.calibrate import _null_by_rows as by_rows
 from earmark.calibrate._null_job import spans
-from earmark.calibrate.torch_blocks import segment_sums
+from earmark.calibrate.torch_blocks import balance, segment_sums
 from earmark.geometry.torch_pairs import upload
 from earmark.metrics import separation
 
@@ -66,9 +66,9 @@ class Rows:
             measured = self.open & (nearest < torch.inf)
             if "GSR" in task.job.metrics:
                 add("balanced", measured.sum(0))
-                add("gsr", torch.where(measured, _balance(nearest, own / self.partners), 0.0).sum(0))
+                add("gsr", torch.where(measured, balance(nearest, own / self.partners), 0.0).sum(0))
             if task.far:
-                add("csr", torch.where(measured, _balance(nearest, farthest), 0.0).sum(0))
+                add("csr", torch.where(measured, balance(nearest, farthest), 0.0).sum(0))
                 terms = torch.stack([nearest, farthest, torch.ones_like(nearest)], 2)
                 add("by_class", self._by_class(torch.where(measured[:, :, None], terms, 0.0)))
 
@@ -353,7 +353,3 @@ def pair_shares(means: Tensor, first: int) -> Tensor:
     overlap = torch.where(measured, torch.where(total > 0, intra / total, 0.5), 0.0)
     confused = measured & (means < intra * (1.0 - separation.ROUNDING))
     return torch.stack([overlap.sum((1, 2)), confused.sum((1, 2)).double(), measured.sum((1, 2)).double()], 1)
-
-
-def _balance(near: Tensor, wide: Tensor) -> Tensor:
-    return ((near - wide) / (near + wide + separation.EPSILON) + 1.0) / 2.0

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from earmark._version import __version__
-from earmark.errors import EarmarkError, did_you_mean
+from earmark.errors import EarmarkError, did_you_mean, results_alone
 from earmark.places import showing_transfers, without_keys
 
 __all__ = ["main"]
@@ -43,6 +43,15 @@ VERBS = {
     "figures": ("earmark.cli.figures", "the papers' figures, from any score table, run or printed results"),
     "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),
     "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
+    "export": (
+        "earmark.cli.export",
+        "results for other places: Hugging Face, mteb, Every Eval Ever, Croissant, a score table",
+    ),
+    "cite": (
+        "earmark.cli.cite",
+        "BibTeX of Earmark and its papers; what a run rests on, with its methods",
+    ),
+    "cache": ("earmark.cli.cache", "finished steps of runs: how much they take up, prune, verify"),
     "submit": ("earmark.cli.submit", "scores -> a leaderboard: checked, shown, sent, with a permalink"),
     "serve": ("earmark.cli.serve", "host a leaderboard: pages, submissions, API; needs no setup"),
     "board": ("earmark.cli.board", "look after a leaderboard: users, decisions, printed results, backup, export"),
@@ -81,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"earmark: there is no command {words[0]!r}.{did_you_mean(words[0], VERBS)} "
               "`earmark --help` lists them.", file=sys.stderr)  # fmt: skip
         return 2
+    results_alone()
     parser, run = parser_of(verb)
     try:
         args = parser.parse_args(words[len(verb.split()) :])

@@ -1,9 +1,10 @@
 """Which of these datasets are redundant, which should be run first, and what would the others say?
 
 SCORES: a score table (.csv, .jsonl, .json, .parquet), a plain table with a line for each model and a column for each
-dataset (.csv, .parquet; empty cells are missing), or printed results that come with Earmark (published:vocsim,
-published:codec-superb). From the numbers alone: how datasets relate (SimBA's stalk), a small subset that ranks the
-models as all datasets do (prowl), and how well the rest is predicted from it (pounce).
+dataset (.csv, .parquet; empty cells are missing), a long one with the columns model, dataset, metric and value, a file
+or folder of mteb's results, or printed results that come with Earmark (published:vocsim, published:codec-superb). From
+the numbers alone: how datasets relate (SimBA's stalk), a small subset that ranks the models as all datasets do (prowl),
+and how well the rest is predicted from it (pounce).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from earmark.wording import counted
 EXAMPLES = """examples:
   earmark analyze scores.csv --metric P@1 --into analysis
   earmark analyze leaderboard.csv --lower-is-better WER,EER --chance BoolQ=0.5 --without Average
+  earmark analyze mteb/results                                     main scores; or --metric ndcg_at_10
   earmark analyze published:vocsim --metric P@1 --json
   earmark analyze benchmark-with-mine.csv --judge MyDataset
   earmark analyze leaderboard.csv --noise 0.05,0.1 --folds 5 --beam 1,5,10,20 --into analysis

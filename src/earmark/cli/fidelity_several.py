@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from earmark.analysis.human import HumanAgreement, human_agreement
@@ -30,7 +29,7 @@ def run_several(args: argparse.Namespace, read: Read, choices: dict[str, Any]) -
             raise UsageError(f"{flag} is a file of one generated set: give them one by one for that.")
     if args.correlations and not args.human:
         raise UsageError("--correlations needs judgements to correlate with: give --human FILE.")
-    names = names_of(args.generated, args.system)
+    names = options.system_names(args.generated, args.system, "generated set")
     judgements = read_judgements(args.human) if args.human else None
     real, sets = read(args)
     ranked = rank_generators(
@@ -56,22 +55,6 @@ def run_several(args: argparse.Namespace, read: Read, choices: dict[str, Any]) -
     }
     written = options.write_files(args, writers)
     return 0 if written and any(row.status == "ok" for row in ranked.scores) else 1
-
-
-def names_of(sources: Sequence[str], given: str) -> list[str]:
-    """What the generated sets are called: as asked, by the files' stems, or by whole paths where stems are equal."""
-    if given:
-        names = options.names(given)
-        if len(names) != len(sources):
-            sets = counted(len(sources), "generated set")
-            raise UsageError(f"--system names {counted(len(names), 'generator')}, and there are {sets}: name each one.")
-    else:
-        names = options.short_names(sources)
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise UsageError(
-            f"{twice[0]} names more than one generated set: give each one a name of its own with --system A,B,..."
-        )
-    return names
 
 
 def read_judgements(path: str) -> dict[str, float]:

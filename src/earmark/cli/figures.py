@@ -16,8 +16,8 @@ from typing import Any
 
 from earmark.cli import options
 from earmark.errors import UsageError
+from earmark.report.drawing import FORMATS, draw_figures, open_material
 from earmark.report.gallery import ELSEWHERE, TOPS, Material, Offer, Wishes, entry, offers
-from earmark.representations.figures import FORMATS, draw_figures, open_material
 from earmark.tables import aligned
 
 EXAMPLES = """examples:

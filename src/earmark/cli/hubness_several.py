@@ -37,11 +37,7 @@ def run_several(args: argparse.Namespace) -> int:
         if len(args.vectors) > 1 or printed[0] not in PUBLISHED:
             raise UsageError(f"{printed[0]}: give {PUBLISHED[0]} alone, the tables of the GICDM paper.")
         return _deliver_grid(args, published_grid(), printed=True)
-    names = options.names(args.system) if args.system else options.short_names(args.vectors)
-    if len(names) != len(args.vectors) or len(set(names)) < len(names):
-        raise UsageError(
-            f"--system names {', '.join(names)}: give each of {len(args.vectors)} files a name of its own."
-        )
+    names = options.system_names(args.vectors, args.system)
     sets = {}
     for name, source in zip(names, args.vectors, strict=True):
         found = vectors.read_vectors(source, key=args.key, dimensions=args.dimensions)

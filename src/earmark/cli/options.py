@@ -15,6 +15,7 @@ from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.places import is_remote, locate
 from earmark.scores import Scores
 from earmark.vectors import Distances, Joined, LabelledDistances, Vectors
+from earmark.wording import counted
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -40,6 +41,18 @@ def short_names(sources: Sequence[str]) -> list[str]:
     """What files are called: by their names without folder and ending, or as they were given where these are equal."""
     stems = [PurePosixPath(source.replace("\\", "/")).stem or source for source in sources]
     return stems if len(set(stems)) == len(stems) else list(sources)
+
+
+def system_names(sources: Sequence[str], given: str, what: str = "file") -> list[str]:
+    """What --system calls each of several files, or what they are called by themselves; no name stands for two."""
+    chosen = names(given) or short_names(sources)
+    if len(chosen) != len(sources):
+        numbers = f"{counted(len(chosen), 'name')} for {counted(len(sources), what)}"
+        raise UsageError(f"--system gives {numbers}: name each one.")
+    for name in chosen:
+        if chosen.count(name) > 1:
+            raise UsageError(f"{name} names more than one {what}: give each a name of its own with --system A,B,...")
+    return chosen
 
 
 def whole_numbers(text: str) -> list[int]:

@@ -22,7 +22,6 @@ from earmark import vectors
 from earmark.cli import flags, options
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation.options import GIVEN, Options
-from earmark.places import locate
 from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
 from earmark.tables import MISSING, Column, NumberFormat, Table
@@ -187,10 +186,7 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         raise UsageError("Nothing has distances: give --vectors, --distances or --run.")
     if len(set(files)) < len(files):
         raise UsageError("The same file was given twice: give each system once.")
-    given = options.names(args.system)
-    if given and len(given) != len(files):
-        raise UsageError(f"There are {len(files)} files and {len(given)} names of systems: give one for each.")
-    names = given or _file_names(files)
+    names = options.system_names(files, args.system)
     ids = read_ids(args.ids) if args.ids else None
     sources: dict[str, Any] = {}
     for name, path in zip(names, args.vectors or (), strict=False):
@@ -202,12 +198,6 @@ def _sources(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]
         for note in () if args.quiet else sources[name].notes:
             print(f"note: {note}", file=sys.stderr)
     return sources
-
-
-def _file_names(paths: Sequence[str]) -> list[str]:
-    """Files by their names without folder and ending, where these differ; else as they were given."""
-    stems = [locate(path).stem for path in paths]
-    return stems if len(set(stems)) == len(stems) else list(paths)
 
 
 def _run_vectors(args: argparse.Namespace, judgements: Judgements) -> dict[str, Any]:

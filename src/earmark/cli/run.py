@@ -14,11 +14,11 @@ import argparse
 import json
 import sys
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from earmark.cli import flags, options, spreading
+from earmark.cli.columns import add_columns
 from earmark.errors import UsageError
 from earmark.metrics.catalogue import STANDARD
 from earmark.places import locate
@@ -26,14 +26,12 @@ from earmark.report import to_text
 from earmark.report.points import point_columns
 from earmark.report.probes import probe_table
 from earmark.representations import load_points, load_vectors
-from earmark.representations._workers import refuse_unshared
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Run, plan
 from earmark.representations.runner import run as run_representations
 from earmark.representations.shards import run_shard
 from earmark.runs import read_record
-from earmark.runs.config import CorpusEntry
-from earmark.runs.plan import plan_text
+from earmark.runs.config import CorpusEntry, refuse_unshared
 from earmark.scores import Scores
 from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
@@ -66,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", metavar="CONFIG", nargs="?", help="YAML file")
     group = parser.add_argument_group("what to measure")
     flags.add_flags(group, RunConfig, ("suite", "corpus"))
-    flags.add_flags(group, CorpusEntry, ("subset", "label_column"))
+    flags.add_flags(group, CorpusEntry, ("subset",))
+    add_columns(group)
     flags.add_flags(group, flags.VectorFiles, ("system",))
     flags.add_flags(group, RunConfig, ("sample", "speed", "extractor", "layers", "pool", "pca", "distance", "correct"))
     group = parser.add_argument_group("metrics and calibration")
@@ -112,12 +111,10 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     if args.plan:
         lines, url = plan(config, progress=not args.quiet)
-        text = plan_text(lines, url)
-        sys.stdout.write((json.dumps([asdict(line) for line in lines], indent=1) if args.json else text) + "\n")
-        return 0
+        return spreading.print_plan(args, lines, url)
     spreading.check(args)
     if args.slurm is not None:
-        refuse_unshared(config, None)
+        refuse_unshared(config.executor, config.cache, merge=True)
         arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
         return spreading.write_script(args, config, "run", arrays)
     if args.shard is not None:

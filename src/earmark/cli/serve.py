@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one (default: 8000)")
     place.add_argument("--data", metavar="FOLDER", help="folder of the SQLite file (default: the current one)")
     place.add_argument("--database", metavar="URL", help="another database, such as postgresql://user@host/name")
-    place.add_argument("--url", metavar="URL", help="the address that the world sees, for permalinks behind a proxy")
+    place.add_argument("--url", metavar="URL", help="the address that the world sees, with its path if it has one")
     content = parser.add_argument_group("what it shows")
     content.add_argument("--title", help='name of the site (default: "Earmark leaderboard")')
     content.add_argument("--registration", choices=("open", "closed"), help="who may register (default: closed)")
@@ -165,14 +165,16 @@ def _load_published(store: Store, *, quiet: bool) -> None:
 
 def _first_moderator(store: Store) -> None:
     """A board that nobody can moderate gets a moderator, and its token is said this once."""
-    if any(user.role == "moderator" and store.tokens(user) for user in store.users()):
+    from earmark.board.storage.accounts import OPERATOR
+
+    if any(user.moderates and store.tokens(user) for user in store.users()):
         return
     there = {user.name: user.role for user in store.users()}
     # Where the name is an author's, who has registered, it stays theirs.
     names = (FIRST_MODERATOR if number == 1 else f"{FIRST_MODERATOR} {number}" for number in itertools.count(1))
-    name = next(name for name in names if there.get(name, "moderator") == "moderator")
-    user = store.user(name) or store.create_user(name, role="moderator")
-    token, _ = store.create_token(user, "first start")
+    name = next(name for name in names if there.get(name, "host") in ("moderator", "host"))
+    user = store.user(name) or store.create_user(name, role="host", by=OPERATOR)
+    token, _ = store.create_token(user, "first start", by=OPERATOR)
     print(
         f"The token of the user {user.name}, who decides about submissions, shown this once:\n\n    {token}\n",
         file=sys.stderr,
@@ -181,14 +183,16 @@ def _first_moderator(store: Store) -> None:
 
 
 def _serve(uvicorn: Any, listener: socket.socket, workers: int) -> None:
-    """Answer until a signal ends it; requests that run get ten seconds to end well."""
+    """Answer until a signal ends it; requests that run get some seconds to end well."""
+    from earmark.board.web.stopping import GRACE_SECONDS
+
     options: dict[str, Any] = {
         "factory": True,
         "log_config": None,  # the app logs, as JSON lines
         "access_log": False,
         "server_header": False,
         "timeout_keep_alive": 30,
-        "timeout_graceful_shutdown": 10,
+        "timeout_graceful_shutdown": GRACE_SECONDS,
     }
     if workers == 1:
         uvicorn.Server(uvicorn.Config(_APP, **options)).run(sockets=[listener])

@@ -1,11 +1,13 @@
-"""Flags of runs that go past one machine, and the script for SLURM: the same for every kind of run."""
+"""Flags of runs that go past one machine, the script for SLURM, and the plan: the same for every kind of run."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 from earmark.cli import flags, options
 from earmark.corpora.subsets import open_corpora
@@ -14,6 +16,7 @@ from earmark.places import locate
 from earmark.runs.config import RunSettings
 from earmark.runs.folder import make_folder, write_text
 from earmark.runs.identity import fingerprint
+from earmark.runs.plan import PlannedStep, plan_text
 from earmark.runs.shards import SHARDS
 from earmark.runs.slurm import sbatch_options, slurm_script
 
@@ -42,6 +45,12 @@ def add_executors(parser: argparse.ArgumentParser, model: type[RunSettings]) -> 
         "--sbatch", type=options.names, default=[], metavar="LIST",
         help="what its jobs ask for: partition=long,time=08:00:00,mem=16G,cpus-per-task=4,gres=gpu:1",
     )  # fmt: skip
+
+
+def print_plan(args: argparse.Namespace, steps: Sequence[PlannedStep], url: str) -> int:
+    """What a run would do."""
+    print(json.dumps([asdict(step) for step in steps], indent=1) if args.json else plan_text(steps, url))
+    return 0
 
 
 def check(args: argparse.Namespace) -> None:

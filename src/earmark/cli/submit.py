@@ -71,10 +71,13 @@ def run(args: argparse.Namespace) -> int:
     client = client_of(args, needed=not args.dry_run) if args.to else None
     document = _document(args)
     verdict = check(document)
+    if client is not None and any(problem.code == "unknown_metric" for problem in verdict.problems):
+        own = client.definition(document.board)  # a host may have metrics of its own
+        verdict = check(document, {document.board: own}) if own else verdict
     if not args.quiet:
         _print_summary(document, verdict, args.to)
     if verdict.problems:
-        return _print_problems(verdict.problems)
+        return _print_problems(verdict.problems if client else map(_with_remedy, verdict.problems))
     if args.dry_run:
         return _dry_run(client, document, verdict, args)
     assert client is not None
@@ -170,6 +173,13 @@ def _print_problems(problems: Iterable[Problem], who: str = "") -> int:
         _print("earmark: " + f"{who}{problem.pointer} {problem.message}".strip())
     print("earmark: nothing was sent.", file=sys.stderr)
     return 1
+
+
+def _with_remedy(problem: Problem) -> Problem:
+    """A problem that was seen without a board, and which the board may not have."""
+    if problem.code != "unknown_metric":
+        return problem
+    return problem._replace(message=f"{problem.message} If it is the board's own, check with --to ADDRESS.")
 
 
 def _print_notes(notes: Iterable[str], verdict: Verdict) -> None:

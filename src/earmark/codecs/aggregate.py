@@ -56,7 +56,7 @@ def summarise(
     a clip that failed among them it is `incomplete`, since a codec would seem better by failing on hard clips.
     `compare` shows two codecs on the clips that both have.
     """
-    points = _points(measured)
+    points = points_of(measured)
     if not np.isfinite(points).any():
         return _without(measured)
     low, high = _interval(lambda counts: resampled_means(points, counts), points, resamples, seed, groups)
@@ -72,7 +72,7 @@ def first_percentile(
     """
     if len(clips) != len(measured):
         raise UsageError(f"There are {len(clips)} names for {len(measured)} clips.")
-    points = _points(measured)
+    points = points_of(measured)
     valid = np.isfinite(points)
     if not valid.any():
         return _without(measured)
@@ -107,7 +107,7 @@ def compare(a: Sequence[Measured], b: Sequence[Measured], *, groups: Sequence[An
     if len(a) != len(b):
         raise UsageError(f"One codec has {len(a)} clips and the other {len(b)}; compare them on the same clips.")
     codes = _codes(groups, len(a))
-    difference = _points(a) - _points(b)
+    difference = points_of(a) - points_of(b)
     kept = np.isfinite(difference)
     if not kept.any():
         return None
@@ -121,7 +121,7 @@ def compare(a: Sequence[Measured], b: Sequence[Measured], *, groups: Sequence[An
     return Compared(value, outcome.low, outcome.high, outcome.p_value, int(kept.sum()))
 
 
-def _points(measured: Sequence[Measured]) -> Floats:
+def points_of(measured: Sequence[Measured]) -> Floats:
     """Values of the clips, NaN where there is none: for arithmetic only, never a result."""
     return np.array([np.nan if found.value is None else found.value for found in measured], np.float64)
 

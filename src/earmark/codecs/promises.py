@@ -75,12 +75,6 @@ def check_tempo(pairs: Pairs, rate: int) -> Promise:
     return Promise("tempo", "broken", f"what comes back is {100 * abs(slower):.1f} % {word} than what went in")
 
 
-def tempo_of(original: Waveform, decoded: Waveform, rate: int) -> float | None:
-    """By how much the decoded sound is slower (0.03: by 3 %); None where the clip is too short or too even to tell."""
-    fits = _fits(original, decoded, rate)
-    return None if fits is None else float(_STRETCHES[fits.argmax()])
-
-
 def _fits(original: Waveform, decoded: Waveform, rate: int) -> Floats | None:
     """How well the envelopes fit at each tempo, as the correlation at the best lag.
 

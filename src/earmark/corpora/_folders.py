@@ -27,7 +27,8 @@ from pathlib import Path, PurePosixPath
 
 from earmark.audio import SUFFIXES
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
-from earmark.corpora.manifest import TextRow, clip_notes, listed_clips, read_card, read_rows
+from earmark.corpora.manifest import NO_COLUMN, ROLES, TextRow, clip_notes, listed_clips, read_card, read_rows
+from earmark.corpora.names import hint_of
 from earmark.errors import InputError
 from earmark.places import is_remote, locate
 
@@ -46,7 +47,7 @@ def read_folder(path: str | os.PathLike[str]) -> Corpus:
         raise InputError(f"{root} is not a folder: check the path.")
     clips: list[Clip] = []
     skipped: Counter[str] = Counter()
-    for file in _files_under(root):
+    for file in files_under(root):
         if file.suffix.lower() not in SUFFIXES:
             skipped[file.suffix.lower() or "no suffix"] += 1
             continue
@@ -72,7 +73,7 @@ def read_file(path: str | os.PathLike[str]) -> Corpus:
     return Corpus(CorpusCard(name=name, source=str(file)), [Clip(id=name, path=str(file))])
 
 
-def _files_under(root: Path) -> Iterator[Path]:
+def files_under(root: Path) -> Iterator[Path]:
     """Files that are not hidden. Links to folders are followed, each folder once, so that a loop ends."""
     if is_remote(root):
         depth = len(root.parts)
@@ -107,7 +108,8 @@ def _notes(root: Path, clips: list[Clip], skipped: Counter[str], divided: bool) 
     if divided:
         yield f"{root.name}: its folders are splits, which are subsets and no labels; give the labels in a manifest."
     elif loose:
-        yield f"{root.name}: {loose} of {len(clips)} clips lie in no folder and have no label."
+        hint = hint_of([clip for clip in clips if clip.label is None])
+        yield f"{root.name}: {loose} of {len(clips)} clips lie in no folder and have no label{hint and '; '}{hint}."
     nested = sorted({clip.subset for clip in clips if clip.subset})
     if nested and not divided:
         yield f"{root.name}: nested folders are read as subset/label (subsets: {', '.join(nested[:8])})."
@@ -115,52 +117,51 @@ def _notes(root: Path, clips: list[Clip], skipped: Counter[str], divided: bool) 
 
 # --- with a file of metadata --------------------------------------------------------------------------------
 
-ROLES: dict[str, tuple[str, ...]] = {
-    "audio": ("audio",),
-    "label": ("label",),
-    "subset": ("subset",),
-    "group": ("group", "speaker", "speaker_id", "individual", "bird", "recording"),
-    "id": ("id",),
-    "text": ("text", "transcription", "transcript", "sentence"),
-}
-"""Names that a column goes by; the first that is there is taken."""
-
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _FILE_NAMES = ("file_name", "audio_file_name")
+_OF_FILES = ("audio", "path")
 
 
 def choose_column(role: str, there: Sequence[str], options: Mapping[str, str], place: str) -> str | None:
     """The column that has a meaning: the one asked for, or the first known name that is there."""
     if role in options:
+        if options[role] == NO_COLUMN and NO_COLUMN not in there:
+            return None
         if options[role] not in there:
             raise InputError(f"{place} has no column {options[role]!r} (columns: {', '.join(there)}).")
         return options[role]
     return next((name for name in ROLES[role] if name in there), None)
 
 
-def metadata_files(root: Path) -> list[Path]:
+def metadata_files(root: Path, options: Mapping[str, str] | None = None) -> list[Path]:
     """The metadata files under a folder that name sounds; none where the folder is no AudioFolder."""
-    files = [file for file in _files_under(root) if file.name.lower() in _METADATA]
-    return [file for file in files if not set(_FILE_NAMES).isdisjoint(read_rows(file)[1])]
+    files = [file for file in files_under(root) if file.name.lower() in _METADATA]
+    names = {(options or {}).get("path", "").lower(), *_FILE_NAMES} - {""}
+    return [file for file in files if not names.isdisjoint(read_rows(file)[1])]
 
 
 def read_audio_folder(root: Path, options: Mapping[str, str] | None = None) -> Corpus:
     """The clips that the metadata of an AudioFolder list; no audio is opened.
 
-    `options` may name a `split` and the columns of `label`, `group`, `subset` and `id`.
+    `options` may name a `split` and the columns of `path`, `label`, `group`, `subset` and `id`.
     """
     chosen = dict(options or {})
     split = chosen.pop("split", "")
+    chosen = {role: column.lower() for role, column in chosen.items()}
     clips: list[Clip] = []
     notes: list[str] = []
     seen: dict[str, str] = {}
-    for source in metadata_files(root):
+    for source in metadata_files(root, chosen):
         rows, header = read_rows(source)
-        roles = {role: choose_column(role, header, chosen, str(source)) for role in ROLES if role != "audio"}
+        roles = {role: choose_column(role, header, chosen, str(source)) for role in ROLES if role not in _OF_FILES}
         if roles["label"] is None:
             others = ", ".join(name for name in header if name not in _FILE_NAMES) or "none beside the file name"
-            notes.append(f"{source}: no column is called label ({others}); choose one as in hub:{root}?label=COLUMN.")
-        file_column = next(name for name in _FILE_NAMES if name in header)
+            notes.append(
+                f"{source}: no column is called label ({others}); choose one with --label-column COLUMN, or as in "
+                f"hub:{root}?label=COLUMN."
+            )
+        names = (chosen["path"],) if chosen.get("path") in header else _FILE_NAMES
+        file_column = next(name for name in names if name in header)
         inside = PurePosixPath(source.parent.relative_to(root).as_posix())
         renamed = (_renamed(row, inside, file_column, roles) for row in rows)
         clips += listed_clips(
@@ -191,4 +192,4 @@ def _folders_of(clip: Clip, root: Path) -> set[str]:
 def strays(clips: Sequence[Clip], root: Path) -> int:
     """How many sound files lie under a folder that no clip is of."""
     listed = {locate(clip.path).resolve() for clip in clips if clip.path}
-    return sum(file.suffix.lower() in SUFFIXES and file.resolve() not in listed for file in _files_under(root))
+    return sum(file.suffix.lower() in SUFFIXES and file.resolve() not in listed for file in files_under(root))

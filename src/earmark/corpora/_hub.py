@@ -22,8 +22,9 @@ from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies
 
 from earmark import audio
-from earmark.corpora._folders import ROLES, choose_column, metadata_files, read_audio_folder
+from earmark.corpora._folders import choose_column, metadata_files, read_audio_folder
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, Samples
+from earmark.corpora.manifest import ROLES
 from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
 from earmark.vectors.texts import column_texts
 
@@ -91,12 +92,22 @@ def parse(spec: str) -> tuple[HubDataset, dict[str, str]]:
     return dataset, options
 
 
-def open_hub(spec: str) -> Corpus:
-    """Open a dataset from the hub or from disk; labels are read, audio stays where it is until it is needed."""
+def open_hub(spec: str, columns: Mapping[str, str] | None = None) -> Corpus:
+    """Open a dataset from the hub or from disk; labels are read, audio stays where it is until it is needed.
+
+    `columns` are names beside those behind the question mark; the path of a table of files is the audio of a dataset.
+    """
     dataset, options = parse(spec)
+    for role, column in (columns or {}).items():
+        if options.setdefault(role, column) != column:
+            raise UsageError(
+                f"{spec} names the column {options[role]!r}, and {column!r} was asked for: give one of them."
+            )
     folder = Path(dataset.place)
-    if folder.is_dir() and not is_saved(folder) and metadata_files(folder):
+    if folder.is_dir() and not is_saved(folder) and metadata_files(folder, options):
         return read_audio_folder(folder, options)
+    if "path" in options:
+        options.setdefault("audio", options.pop("path"))
     splits = _splits(dataset)
     wanted = options.pop("split", "")
     if wanted and wanted not in splits:
@@ -113,7 +124,8 @@ def open_hub(spec: str) -> Corpus:
 
 
 def _clips(dataset: HubDataset, split: str, table: Any, options: Mapping[str, str]) -> list[Clip]:
-    chosen = {role: choose_column(role, table.column_names, options, dataset.place) for role in ROLES}
+    roles = [role for role in ROLES if role != "path"]
+    chosen = {role: choose_column(role, table.column_names, options, dataset.place) for role in roles}
     sound = chosen.pop("audio")
     if sound is None:
         raise InputError(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.cards import Card
+from earmark.displayed import Displayed
 from earmark.errors import Changed, Unreachable, UsageError, no_exit
 from earmark.places import is_remote, locate
 from earmark.scores.spelling import refuse_reserved, with_sample
@@ -149,8 +150,8 @@ class Clip:
         return hashlib.sha256(content.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Corpus:
+@dataclass(frozen=True, repr=False)
+class Corpus(Displayed):
     """An ordered set of clips with a card. Subsets are scored one by one. `notes` says what a reader should know.
 
     `subset_cards` are for corpora whose subsets differ in source, terms or domain.
@@ -182,7 +183,7 @@ class Corpus:
         """
         wanted = parse_sample(sample)
         clips: list[Clip] = []
-        names = {subset: with_sample(subset or self.name, str(wanted)) for subset in self.subsets()}
+        names = {subset: with_sample(subset or self.name, wanted.drawn_with(seed)) for subset in self.subsets()}
         draws: dict[str, Draw] = {}
         for subset, of_subset in self.subsets().items():
             draw = draw_sample(labels_of(of_subset), [clip.id for clip in of_subset], wanted, seed)

@@ -186,7 +186,15 @@ def _clock(seconds: float) -> str:
 
 
 def draw(description: Description, path: str | os.PathLike[str], *, title: str = "") -> None:
-    """Class sizes and durations, a row of two panels for each subset; the suffix of the file says its format."""
+    """Write `figure_of` a description; the suffix of the file says its format."""
+    try:
+        figure_of(description, title=title).savefig(path, dpi=150)
+    except ValueError as error:
+        raise UsageError(f"{Path(path)} cannot be drawn: give a name that ends in .png, .svg or .pdf.") from error
+
+
+def figure_of(description: Description, *, title: str = "") -> Any:
+    """Class sizes and durations, a row of two panels for each subset, as a figure of matplotlib."""
     require("matplotlib", "Figures", "plots")
     from matplotlib.figure import Figure
 
@@ -205,10 +213,7 @@ def draw(description: Description, path: str | os.PathLike[str], *, title: str =
     panels[-1][1].set_xlabel("duration, s")
     if title:
         figure.suptitle(title, fontsize=11)
-    try:
-        figure.savefig(path, dpi=150)
-    except ValueError as error:
-        raise UsageError(f"{Path(path)} cannot be drawn: give a name that ends in .png, .svg or .pdf.") from error
+    return figure
 
 
 def _draw_sizes(panel: Any, sizes: Sequence[int], name: str) -> None:

@@ -1,9 +1,10 @@
 """Manifests: one row per clip, as CSV, TSV or Parquet.
 
-Columns `path,label[,subset,group,start,end,id,text,fold]`, in any order and case. Relative paths are relative to the
-manifest. Spans are seconds. An empty label is an unlabelled clip; `text` is what is spoken in it; `fold` is the part
-that probes test together (a fold's name, or train, valid, test). Without `id`, the path is the id, with the span behind
-it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
+Columns `path,label[,subset,group,start,end,id,text,fold]`, in any order and case; `file_name`, `filename` or `file` is
+taken for the path and `speaker`, `individual`, `bird` or `recording` for the group, with a note.
+Relative paths are relative to the manifest. Spans are seconds. An empty label is an unlabelled clip; `text` is what is
+spoken in it; `fold` is the part that probes test together (a fold's name, or train, valid, test). Without `id`, the
+path is the id, with the span behind it (`a.wav#1.5-2.25`). A `card.json` beside the manifest says what the corpus is.
 """
 
 from __future__ import annotations
@@ -27,6 +28,19 @@ from earmark.vectors.texts import as_written, settled
 COLUMNS = ("path", "label", "subset", "group", "start", "end", "id", "text", "fold")
 SUFFIXES = (".csv", ".tsv", ".parquet")
 CARD = "card.json"
+NO_COLUMN = "none"
+"""What is asked for in the place of a column where the groups that a file holds do not count."""
+
+ROLES: dict[str, tuple[str, ...]] = {
+    "audio": ("audio",),
+    "path": ("path", "file_name", "filename", "file", "audio_file_name", "file_path", "filepath", "audio_path"),
+    "label": ("label",),
+    "subset": ("subset",),
+    "group": ("group", "speaker", "speaker_id", "individual", "bird", "recording"),
+    "id": ("id",),
+    "text": ("text", "transcription", "transcript", "sentence"),
+}
+"""Names that a column goes by; the first that is there is taken."""
 
 
 class TextRow(NamedTuple):
@@ -48,17 +62,37 @@ def read_manifest(
     missing files are noted and fail later as clips; when every file is missing, that is an error here.
     """
     source = locate(path)
-    rows, header = _renamed(*read_rows(source), columns or {}, source)
+    rows, header = read_rows(source)
+    asked = {role: column.strip().lower() for role, column in (columns or {}).items()}
+    if asked.get("group") == NO_COLUMN and NO_COLUMN not in header:
+        known = [name for name in ROLES["group"] if name in header]
+        asked = {role: column for role, column in asked.items() if role != "group"}
+        rows, header = _renamed(rows, header, {f"{name} of the file": name for name in known}, source)
+    spelt = spellings_of([name for name in header if name not in asked.values()], asked)
+    rows, header = _renamed(rows, header, {**spelt, **asked}, source)
     ignored = _check_header(header, source, ("path", "label") if needs_labels else ("path",))
     remedy = "give each clip its own" if "id" in header else "remove one, or add an id column"
     clips = listed_clips(rows, source.parent, remedy, has_ids="id" in header)
     if not clips:
         raise InputError(f"{source} lists no clips: add a row for each clip.")
-    notes = [f"{source.name}: columns ignored: {', '.join(ignored)}."] if ignored else []
+    notes = [f"{source.name}: the column {column} is taken for the {role}." for role, column in spelt.items()]
+    if "group" in spelt:
+        notes[-1] += " --group-column none leaves it out."
+    notes += [f"{source.name}: columns ignored: {', '.join(ignored)}."] if ignored else []
     # `birds/manifest.csv` is the corpus "birds", `birds.csv` as well.
     name = source.absolute().parent.name if source.stem.lower() == "manifest" else source.stem
     card = read_card(source.parent, name, str(source))
     return Corpus(card, clips, (*notes, *clip_notes(clips, source)))
+
+
+def spellings_of(header: Sequence[str], asked: Mapping[str, str]) -> dict[str, str]:
+    """Columns with a well-known other name, by role, where the role's own is not there and none was asked for."""
+    found = {}
+    for role in ("path", "group"):
+        names = [name for name in ROLES[role] if name in header]
+        if names and names[0] != role and role not in asked:
+            found[role] = names[0]
+    return found
 
 
 def _renamed(
@@ -146,7 +180,7 @@ def _check_header(header: Sequence[str], source: Path, needed: Sequence[str]) ->
             near = did_you_mean(name, [column for column in header if column not in COLUMNS])
             raise InputError(
                 f"{source} has no column {name!r} (columns: {', '.join(header) or 'none'}); "
-                f"name it in the first line.{near}"
+                f"name it in the first line, or give --{name}-column NAME.{near}"
             )
     doubled = sorted({name for name in header if name in COLUMNS and header.count(name) > 1})
     if doubled:

@@ -10,13 +10,14 @@ from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
+from earmark.corpora.names import EXAMPLE, hint_of
 from earmark.corpora.source import open_corpus
 from earmark.errors import InputError, Unreachable, UsageError, did_you_mean
 from earmark.places import locate
 from earmark.runs.config import CorpusEntry
 from earmark.runs.engine import Failure, Tick, reason_of
 from earmark.vectors.class_samples import Draw
-from earmark.wording import counted
+from earmark.wording import counted, listed
 from earmark.workers import Workers
 
 log = logging.getLogger("earmark.runs")
@@ -110,10 +111,32 @@ def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
     corpora = []
     for entry in entries:
-        corpus = open_corpus(entry.spec, label_column=entry.label_column, groups=entry.groups)
+        corpus = open_corpus(
+            entry.spec, label_column=entry.label_column, group_column=entry.groups, path_column=entry.path_column,
+            subset_column=entry.subset_column, labels_from=entry.labels_from,
+        )  # fmt: skip
         card = corpus.card if entry.name is None else replace(corpus.card, name=entry.name)
         corpora.append(replace(corpus, card=card))
     return corpora
+
+
+def refuse_unlabelled(corpora: Sequence[Corpus], wanted: Sequence[Sequence[str]]) -> None:
+    """Refuse to measure sounds of which none has a label, before any of them is heard."""
+    chosen = [
+        [clip for clips in choose_subsets(corpus, names).values() for clip in clips]
+        for corpus, names in zip(corpora, wanted, strict=True)
+    ]
+    if any(clip.label for clips in chosen for clip in clips) or not any(chosen):
+        return
+    hint = next(filter(None, map(hint_of, chosen)), "")
+    remedy = (
+        hint
+        or "put them into folders named by label, give a manifest with a column of labels (--label-column NAME), or "
+        f"a pattern of the names of files (--labels-from '{EXAMPLE}')"
+    )
+    count = counted(sum(map(len, chosen)), "clip")
+    what = f"None of the {count} of {listed(corpus.name for corpus in corpora)} has a label, so nothing can be measured"
+    raise InputError(f"{what}: {remedy}. `earmark corpus describe` shows what would be taken.")
 
 
 def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip]]:

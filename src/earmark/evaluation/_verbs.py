@@ -18,6 +18,8 @@ from earmark.metrics.catalogue import HUBNESS
 from earmark.scores import Scores
 from earmark.scores.spelling import refuse_reserved, with_sample
 from earmark.vectors import Distances, given_distances
+from earmark.vectors.class_samples import parse_sample
+from earmark.vectors.frames import columns_taken
 from earmark.workers import thread_count
 
 
@@ -27,15 +29,16 @@ def evaluate(
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), sample: str = "", queries: int = 0,
     permutations: int = 0, shuffle: str = "auto", intervals: str | None = None, bootstrap: int = 0, groups: Any = None,
     across_groups: bool = False, min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K,
-    seed: int = 0, per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | None = None,
+    seed: int = 0, per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | str | None = None,
     correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
     threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
 ) -> Scores:  # fmt: skip
     """Measure how well `vectors` [N, D] keep clips of one label together; returns Scores.
 
     Args:
-        vectors: One row for each clip.
-        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted.
+        vectors: One row for each clip: an array, a tensor, or a data frame of pandas or polars.
+        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted. Of a
+            data frame, the name of a column.
         distances: Distances that were computed elsewhere, instead of vectors: a square matrix, condensed distances, or
             what `earmark.read_distances` returns (which may also stand in the place of the vectors).
         distance_name: What such distances are called in the column `distance`.
@@ -44,7 +47,7 @@ def evaluate(
         k: The k of P@k, one or several.
         sample: Some clips of some classes, drawn with `seed`: "50x5" is 5 clips of each of the 50 most frequent
             classes, "50x5:random" of 50 classes at random; "all" stands for every one. Rows are then of the subset
-            `<subset>~50x5`. Rows are drawn by their `ids`, where there are some. "": everything.
+            `<subset>~50x5`, or `<subset>~50x5:seed3`, and drawn by their `ids`, where there are some. "": everything.
         queries: For large collections: how many clips, drawn at random, ask for their neighbours among all of them.
             Values are estimates of what all clips would give, with intervals that know it. 0: all ask.
         permutations: Shuffles of the labels, as groups allow: each score gets a chance baseline, a lift and a p-value.
@@ -55,7 +58,8 @@ def evaluate(
             "bootstrap" (queries are drawn and the candidates stay as they are: the interval is about other queries in
             this collection, and too narrow for another collection) or "none".
         bootstrap: Resamples of the queries; a number chooses that kind of interval.
-        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        groups: The speaker, bird or recording of each row: the unit of intervals and tests. Of a data frame, the name
+            of a column.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
         min_class_size: Smaller classes are dropped, from queries and candidates alike.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
@@ -63,7 +67,7 @@ def evaluate(
         seed: Seed of shuffles, resamples and k-means.
         per_point: Keep the value of every point in `Scores.per_point`.
         per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
-        ids: Names of the rows.
+        ids: Names of the rows; of a data frame, the name of a column.
         correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
             "icdm:k=20,iterations=5". Each gives rows of its own, from distances corrected on the fly.
         device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays). No score
@@ -77,8 +81,10 @@ def evaluate(
 
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     >>> evaluate(distances=D, labels=labels, distance_name="dtw").value("P@1")
+    >>> evaluate(frame, "species", groups="recording").plot()
     """
     refuse_reserved(subset, "subset")
+    vectors, labels, groups, ids, remarks = columns_taken(vectors, labels, groups, ids)
     vectors, given = points_of(vectors, distances, distance, distance_name)
     if labels is None:
         raise UsageError("evaluate needs the labels of the clips: evaluate(vectors, labels).")
@@ -91,8 +97,9 @@ def evaluate(
         device=device, per_point=per_point, per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
-    where = {"suite": suite, "subset": with_sample(subset, options.sample), "system": system}
-    return _scores(data, options, where, notes=data.notes, given=given)
+    drawn = parse_sample(sample).drawn_with(seed) if sample else ""
+    where = {"suite": suite, "subset": with_sample(subset, drawn), "system": system}
+    return _scores(data, options, where, notes=(*remarks, *data.notes), given=given)
 
 
 def points_of(vectors: Any, distances: Any, distance: str | Sequence[str], name: str) -> tuple[Any, str]:

@@ -21,6 +21,7 @@ from earmark.metrics.catalogue import COMPARED
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors import Distances
+from earmark.vectors.frames import columns_taken, is_frame
 
 
 def compare(
@@ -42,11 +43,11 @@ def compare(
         a: Vectors of the first system; or a mapping of names to vectors, of which every pair is compared. Distances
             computed elsewhere, as `earmark.read_distances` returns them, may stand in for the vectors of a system.
         b: Vectors of the second system; of a mapping, the labels may stand here.
-        labels: One for each row.
+        labels: One for each row; of data frames, the name of a column that all of them have.
         distance: One or several of cosine, euclidean, spearman.
         metrics: Names, in a list or with commas; None is P@k and the separation of classes.
         k: The k of P@k, one or several.
-        groups: The speaker, bird or recording of each row: the unit of intervals and tests.
+        groups: The speaker, bird or recording of each row, or the name of a column: the unit of intervals and tests.
         queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
             neighbours among all of them. 0: all ask.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
@@ -77,6 +78,7 @@ def compare(
         systems = {names[0]: a, names[1]: b}
         if len(systems) < 2:
             raise UsageError(f"Both systems are called {names[0]!r}: give them different names.")
+    systems, labels, groups = _columns_of_frames(systems, labels, groups)
     if labels is None:
         raise UsageError("compare needs the labels of the clips: compare(a, b, labels) or compare({...}, labels).")
     if len(systems) < 2:
@@ -117,6 +119,18 @@ def compare(
     rows.sort(key=lambda row: order[_setting(row)])
     labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
     return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
+
+
+def _columns_of_frames(systems: dict[str, Any], labels: Any, groups: Any) -> tuple[dict[str, Any], Any, Any]:
+    """Data frames as their dimensions; labels and groups that are names of columns are taken from them."""
+    if not isinstance(labels, str) and not any(map(is_frame, systems.values())):
+        return systems, labels, groups
+    parts = {name: columns_taken(frame, labels, groups) for name, frame in systems.items()}
+    first, whole = next(iter(parts.items()))
+    for name, part in parts.items():
+        if isinstance(labels, str) and list(part.labels) != list(whole.labels):
+            raise InputError(f"{first} and {name} have other labels in {labels!r}: compare frames of the same clips.")
+    return {name: part.vectors for name, part in parts.items()}, whole.labels, whole.groups
 
 
 def differences(

@@ -67,15 +67,6 @@ class Reranked(NamedTuple):
     distances: NDArray[np.float64]
 
 
-def dtw_distance(a: Array, b: Array, radius: float = RADIUS) -> float:
-    """The path-length-normalised DTW distance of sequences [n, D] and [m, D]."""
-    x, y = (np.ascontiguousarray(frames, dtype=np.float32) for frames in (a, b))
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1] or not len(x) or not len(y):
-        raise InputError(f"DTW needs two sequences [T, D] of one D; the shapes are {x.shape} and {y.shape}.")
-    _check_radius(radius)
-    return float(_align(x, y, radius, *_workspace(max(len(x), len(y)))))
-
-
 def prepare(
     frames: Iterable[Array], *, components: int | None = COMPONENTS, stride: int = STRIDE, pca_frames: int = 1_000_000
 ) -> Sequences:

@@ -194,15 +194,17 @@ def as_counts(given: Any, what: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(whole(what, number, 1) for number in numbers))
 
 
+def size_in_bytes(text: str, name: str) -> int:
+    """2GB, 500MB, 1.5GiB or a number of bytes; UsageError, which calls it by `name`, when it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    if not match:
+        raise UsageError(f"{name} {text!r} is not understood: write it like 2GB or 500MB.")
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2] or " "))
+
+
 def byte_count(memory: Any) -> int:
     """A memory budget in bytes: 2GB, 500MB, 1.5GiB or a number of bytes."""
-    if not isinstance(memory, str):
-        amount = whole("memory", memory, 0)
-    else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", memory.lower())
-        if not match:
-            raise UsageError(f"Memory {memory!r} is not understood: write it like 2GB or 500MB.")
-        amount = int(float(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2] or " "))
+    amount = size_in_bytes(memory, "Memory") if isinstance(memory, str) else whole("memory", memory, 0)
     if amount < 1_000_000:
         raise UsageError(f"A memory budget of {amount} bytes is too small: give at least 1MB.")
     return amount

@@ -77,11 +77,6 @@ class LayeredExtractor(Extractor, Protocol):
     ) -> Iterator[tuple[int, Mapping[int, Frames]]]: ...
 
 
-def heard_seconds(card: ExtractorCard, seconds: float) -> float:
-    """How much of a clip of so many seconds the model hears: all of it, or its context."""
-    return seconds if card.context_seconds is None else min(seconds, card.context_seconds)
-
-
 def subsets_named(trained_on: str | Sequence[str] | None) -> str | tuple[str, ...]:
     """`subset` or `all`, or the names of subsets: of a list, or of a text such as A+B."""
     if isinstance(trained_on, str):

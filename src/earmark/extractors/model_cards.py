@@ -238,5 +238,4 @@ _MODELS = {**_COMPUTED, **_PACKAGED, **dict(_with_codes(_PRETRAINED))}
 
 CARDS: dict[str, ExtractorCard] = {card.name: card for card in _MODELS.values()}
 PATHS: dict[str, str] = {card.name: f"earmark.extractors.{path}" for path, card in _MODELS.items()}
-PACKAGED: tuple[ExtractorCard, ...] = tuple(_PACKAGED.values())
 PRETRAINED: tuple[ExtractorCard, ...] = tuple(card for card in CARDS.values() if card.extra == "models")

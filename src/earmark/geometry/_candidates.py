@@ -24,7 +24,7 @@ from earmark.errors import UsageError
 from earmark.geometry import kernels, neighbour_kernels
 from earmark.geometry.pair_kernels import GIVEN, ROOT
 from earmark.geometry.spaces import DEPTH, FLAT_SQUARE, Space
-from earmark.geometry.sweep import Neighbours, Progress
+from earmark.geometry.sweep import Neighbours, Progress, blocks
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -348,10 +348,6 @@ def ball_limits(pairs: Pairs, folded: Folded, reaches: Floats) -> tuple[Floats, 
     keys = np.where(reaches >= 0.0, pairs.key_of(reaches, folded.key_scale), -np.inf)
     margin = folded.errors + 4 * kernels.TIE_SHARE * np.where(np.isfinite(keys), keys, 0.0)
     return keys - margin, np.nextafter((keys + margin).astype(np.float32), np.float32(np.inf)).astype(np.float64)
-
-
-def blocks(rows: Ints, height: int) -> Iterator[Ints]:
-    return (rows[start : start + height] for start in range(0, len(rows), height))
 
 
 def _plain(raw: Array) -> Array:

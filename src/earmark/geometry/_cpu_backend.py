@@ -17,14 +17,13 @@ from earmark.geometry._candidates import (
     Pairs,
     Precision,
     ball_limits,
-    blocks,
     fold,
     left_operand,
     settle,
 )
 from earmark.geometry.kernels import BLOCK
 from earmark.geometry.spaces import product
-from earmark.geometry.sweep import ORDER_COLUMNS, ROWS, VALUE_COLUMNS, Neighbours
+from earmark.geometry.sweep import ROWS, VALUE_COLUMNS, Neighbours, blocks, strip_width
 from earmark.workers import Workers
 
 Array = NDArray[Any]
@@ -44,7 +43,7 @@ class Cpu:
         out: Neighbours, *, keep: Lists | None = None, ordered: bool = True,
     ) -> Iterator[tuple[int, Ints]]:  # fmt: skip
         folded = fold(self.pairs, under, dtype)
-        width = self._strip_width(dtype)
+        width = strip_width(dtype, self.memory, self.threads)
 
         def work(block: Ints) -> tuple[int, Ints]:
             lists = self._lists(block, folded, under, dtype, length, width)
@@ -91,7 +90,7 @@ class Cpu:
         pairs = self.pairs
         folded = fold(pairs, weights, np.float32, columns)
         _, limits = ball_limits(pairs, folded, reaches)
-        width = self._strip_width(np.float32)
+        width = strip_width(np.float32, self.memory, self.threads)
 
         def work(block: Ints) -> tuple[Ints, NDArray[np.int8]]:
             part, changed = lists.part(block), np.zeros(len(block), np.int8)
@@ -115,7 +114,7 @@ class Cpu:
         folded = fold(pairs, weights, np.float32, columns)
         kept = weights[columns]
         lows, highs = ball_limits(pairs, folded, radii / row_weights)
-        width = self._strip_width(np.float32)
+        width = strip_width(np.float32, self.memory, self.threads)
         at = np.full(pairs.columns.n + 1, -1)  # where a column stands among those present; -1 for column -1
         at[columns] = np.arange(len(columns))
 
@@ -150,11 +149,6 @@ class Cpu:
             return block, totals
 
         return workers.map(work, blocks(rows, ROWS))
-
-    def _strip_width(self, dtype: Precision) -> int:
-        narrow, wide = ORDER_COLUMNS
-        strip = ROWS * np.dtype(dtype).itemsize * self.threads
-        return int(np.clip(self.memory // 8 // strip, narrow, wide))
 
 
 def _strips(

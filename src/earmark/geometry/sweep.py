@@ -258,7 +258,7 @@ class Run:
                 progress = None
                 if not len(rows):
                     break
-            for _ in workers.map(self.decide_by_every_pair, _blocks(rows, 16)):
+            for _ in workers.map(self.decide_by_every_pair, blocks(rows, 16)):
                 pass
 
     def settle_open_seconds(self) -> None:
@@ -331,13 +331,13 @@ class Run:
         """Tiles of rows, each with what gives its candidate lists and class sums."""
         columns = self.space.columns(dtype, self.memory, self.workers)
         values = sums and not self.closed_form
-        width = VALUE_COLUMNS if values or self.factors is not None else self._strip_width(dtype)
+        width = VALUE_COLUMNS if values or self.factors is not None else strip_width(dtype, self.memory, self.threads)
 
         def propose(tile_rows: NDArray[np.int64]) -> tuple[dict[str, Lists], Floats]:
             lists, class_sums = self._tile(tile_rows, dtype, columns, width, values)
             return lists, self._closed_form_sums(tile_rows) if sums and self.closed_form else class_sums
 
-        for tile_rows in _blocks(rows, ROWS):
+        for tile_rows in blocks(rows, ROWS):
             yield tile_rows, partial(propose, tile_rows)
 
     def decide_by_every_pair(self, rows: NDArray[np.int64]) -> None:
@@ -365,11 +365,6 @@ class Run:
         out.nearest_unit[there] = unit
         out.second_other[there] = second
         self.open_seconds[protocol][there] = undecided
-
-    def _strip_width(self, dtype: type[np.floating[Any]]) -> int:
-        narrow, wide = ORDER_COLUMNS
-        strip = ROWS * np.dtype(dtype).itemsize * self.threads
-        return int(np.clip(self.memory // 8 // strip, narrow, wide))
 
     def _tile(
         self,
@@ -575,7 +570,13 @@ def _span(rows: NDArray[np.int64]) -> Any:
     return slice(int(rows[0]), int(rows[-1]) + 1) if whole else rows
 
 
-def _blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]:
+def strip_width(dtype: type[np.floating[Any]], memory: int, threads: int) -> int:
+    """Columns of a strip that only orders, as the budget allows."""
+    strip = ROWS * np.dtype(dtype).itemsize * threads
+    return int(np.clip(memory // 8 // strip, *ORDER_COLUMNS))
+
+
+def blocks(rows: NDArray[np.int64], height: int) -> Iterator[NDArray[np.int64]]:
     return (rows[start : start + height] for start in range(0, len(rows), height))
 
 

@@ -93,6 +93,7 @@ class Cell:
         self._started = False
         self._printed = Printed(seal.printed if seal else None)
         self._lock = threading.Lock()
+        self._closing = threading.RLock()
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +126,11 @@ class Cell:
             return self._exchange(message, seconds, most)
 
     def close(self) -> None:
-        """End the process and remove its folders."""
+        """End the process and remove its folders; of two who do it at once, the second waits for the first."""
+        with self._closing:
+            self._close()
+
+    def _close(self) -> None:
         if self._process is not None:
             self._end()
             self._process.wait()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from earmark.isolation._messages import Message
 
-LIMITS = ("AS", "CPU", "FSIZE", "NOFILE")
 RIGHTS = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
 NAMESPACES = ("user", "pid", "ipc", "uts", "net", "mnt")
 

@@ -92,14 +92,6 @@ class VariationalAutoencoder(nn.Module):  # type: ignore[misc]
         answer: Tensor = self.get_submodule(name)(values)
         return answer
 
-    def encoder_parameters(self) -> int:
-        """How many parameters hear a sound: what VocSim prints."""
-        mirrored = {f"fc{number}" for number in range(5, 9)} | {f"convt{place + 1}" for place in range(self.depth)}
-        mirrored |= {f"bn{self.depth + place + 1}" for place in range(self.depth)}
-        return sum(
-            weights.numel() for name, weights in self.named_parameters() if name.partition(".")[0] not in mirrored
-        )
-
 
 class Autoencoder(nn.Module):  # type: ignore[misc]
     """Spectrograms [B, 1, bands, T] to and from a code [B, code, bands / 32, T / 32]."""

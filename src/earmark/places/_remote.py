@@ -328,10 +328,6 @@ class RemotePath:
             raise InputError(f"{self} was changed while it was read: try again when nobody writes it.")
         return data
 
-    def read_head(self, size: int) -> bytes | None:
-        """The first bytes; None where there is no file."""
-        return fetch_ranges(str(self), [reach(str(self)).path], [(0, size)])[0]
-
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         data = self.read_bytes().decode(encoding or "utf-8", errors or "strict")
         return data.replace("\r\n", "\n").replace("\r", "\n")

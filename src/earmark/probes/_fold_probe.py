@@ -12,7 +12,7 @@ from earmark.errors import InputError
 from earmark.probes._logistic import Floats, Link, Regression, Sigmoids, Softmax, rotate, rotation_of, with_ones
 from earmark.probes._precision import mean_average_precision
 from earmark.probes._probed_rows import ProbedRows
-from earmark.probes._strengths import Choice, choose_by_accuracy, choose_by_score
+from earmark.probes._strengths import ChosenStrength, choose_by_accuracy, choose_by_score
 from earmark.probes.folds import Fold
 
 Bools = NDArray[np.bool_]
@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 class Outcome(NamedTuple):
     """What a fold's test clips were answered, and with which C."""
 
-    choice: Choice
+    choice: ChosenStrength
     answers: NDArray[Any]  # codes of the test rows, or the logit of every label
     seconds: float
     unlearnt: int = 0  # labels that all training clips have, or none
@@ -59,7 +59,7 @@ class Probe:
         unlearnt = int((~_learnable(self.data.targets[fold.train])).sum()) if self.data.several else 0
         return Outcome(choice, answers, time.perf_counter() - started, unlearnt)
 
-    def _choose_class(self, fold: Fold, strengths: tuple[float, ...]) -> tuple[Choice, NDArray[Any]]:
+    def _choose_class(self, fold: Fold, strengths: tuple[float, ...]) -> tuple[ChosenStrength, NDArray[Any]]:
         """For clips with one label each: the choice, and the code of each test answer."""
         targets, parts = self.data.targets, self._parts(fold)
         learnt, codes = np.unique(targets[fold.train], return_inverse=True)
@@ -72,7 +72,7 @@ class Probe:
         )  # fmt: skip
         return choice, learnt[choice.logits.argmax(axis=1)]
 
-    def _choose_labels(self, fold: Fold, strengths: tuple[float, ...]) -> tuple[Choice, NDArray[Any]]:
+    def _choose_labels(self, fold: Fold, strengths: tuple[float, ...]) -> tuple[ChosenStrength, NDArray[Any]]:
         """For clips with several labels each: the choice, and the logit of every label for each test row."""
         targets, parts = self.data.targets, self._parts(fold)
         learnt = _learnable(targets[fold.train])

@@ -29,7 +29,7 @@ SMALLEST = 1e-9
 """Change of a logit, relative to the largest, under which a step changes nothing more."""
 
 
-class Choice(NamedTuple):
+class ChosenStrength(NamedTuple):
     """The strength that was chosen, its score on the validation rows, and its logits for the test rows."""
 
     C: float
@@ -91,7 +91,7 @@ class _Trial:
 def choose_by_accuracy(
     regression: Regression, strengths: Sequence[float], valid: Floats, codes: Codes, test: Floats,
     tolerance: float | None = None,
-) -> Choice:  # fmt: skip
+) -> ChosenStrength:  # fmt: skip
     """The strength whose optimum answers most validation rows correctly, and its logits for the test rows.
 
     Args:
@@ -120,15 +120,15 @@ def choose_by_accuracy(
     fit = best.fit if tolerance is not None else finish(regression, best.C, best.fit, np.concatenate([valid, test]))
     logits, change = (regression.link.decide(test @ part) for part in fit[:2])
     unsettled = 0 if tolerance is not None else int(undecided(logits, change, 1.0).sum()) if fit.falling else len(test)
-    return Choice(best.C, score, logits, unsettled, products)
+    return ChosenStrength(best.C, score, logits, unsettled, products)
 
 
 def choose_by_score(
     regression: Regression, strengths: Sequence[float], valid: Floats, score: Callable[[Floats], float], test: Floats,
     tolerance: float | None = None,
-) -> Choice:  # fmt: skip
+) -> ChosenStrength:  # fmt: skip
     """The strength with the highest score of its validation logits; every strength is solved to the end."""
-    best: Choice | None = None
+    best: ChosenStrength | None = None
     last = before = regression.start()
     products = 0
     for C in strengths:
@@ -138,7 +138,7 @@ def choose_by_score(
         before, last = last, fit
         value = score(valid @ fit.weights) if len(strengths) > 1 else 0.0
         if best is None or value > best.score:
-            best = Choice(C, value, test @ fit.weights)
+            best = ChosenStrength(C, value, test @ fit.weights)
     if best is None:
         raise ValueError("no strengths")
     return best._replace(products=products)

@@ -44,7 +44,6 @@ from earmark.workers import thread_count
 
 __all__ = ["UNITS", "Judgements", "known_sounds", "perception", "read_judgements"]
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ACCURACY = {"2afc": "choice_accuracy", "triplets": "triplet_accuracy"}

@@ -13,11 +13,10 @@ from functools import partial
 from typing import Any
 
 from earmark.published._papers import read
-from earmark.scores import Row
+from earmark.scores import LEADING, Row
 from earmark.scores.spelling import with_sample
 
 _DISTANCES = {"C": "cosine", "E": "euclidean", "S": "spearman", "": ""}
-_LEADING = ("P@1", "P@5", "GSR")
 _METRICS = {
     **{name: name for name in ("P@1", "P@5", "GSR", "CSR", "CS", "CSCF")},
     "Weighted Purity": "purity",
@@ -112,7 +111,7 @@ def _averages() -> Iterator[Row]:
     numbers = {name: 19 + place for place, name in enumerate(_METRICS)}
     for cell, row in _printed("vocsim_full_results_averages", "VocSim, Table ", suite="vocsim"):
         metric = _METRICS[cell["metric"]]
-        over = "mean:public" if metric in _LEADING else "mean"
+        over = "mean:public" if metric in LEADING else "mean"
         for subset, column in ((over, "avg_printed"), ("mean:blind", "avg_blind_printed")):
             yield row(
                 _fraction(cell[column]), table=numbers[cell["metric"]], subset=subset, system=cell["method"],
@@ -151,7 +150,7 @@ def _pooling_ablation() -> Iterator[Row]:
     for cell, row in _printed(
         "vocsim_table13_pooling_ablation", "VocSim, Table 13", suite="vocsim", distance="spearman"
     ):
-        for metric in _LEADING:
+        for metric in LEADING:
             sample = "" if cell["pooling"] == plain else "100x6"
             reason = "computed on a sample of the subset" if sample else "of all its clips, unlike the other poolings"
             if (cell["subset"], cell["pooling"], metric) == ("HP", plain, "GSR"):
@@ -166,13 +165,13 @@ def _dtw() -> Iterator[Row]:
     reranked = "DTW re-ranking (M=200)"
     for cell, row in _printed("vocsim_table15_dtw_per_subset", "VocSim, Table 15", **same):
         for prefix, system in (("pooled", "pooled"), ("dtw", reranked)):
-            for metric in _LEADING:
+            for metric in LEADING:
                 value, subset = _fraction(cell[f"{prefix}_{metric}"]), with_sample(cell["subset"], "50x5")
                 yield row(value, subset=subset, system=system, metric=metric)
     over = {"subset": "mean", "reason": "over HP, BC, BS3, ES1 and HU2, 5 clips of up to 50 classes each"}
     known = {"Pooled (Spearman)": "pooled", "DTW Re-rank (M=200)": reranked}
     for cell, row in _printed("vocsim_table14_dtw_average", "VocSim, Table 14", **same, **over):
-        for metric in _LEADING if cell["method"] in known else ():
+        for metric in LEADING if cell["method"] in known else ():
             yield row(_fraction(cell[f"{metric}_pct"]), system=known[cell["method"]], metric=metric)
 
 

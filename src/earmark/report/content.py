@@ -143,6 +143,7 @@ class ReportData:
 
     settings  name and value of what a reader would ask for: permutations, intervals, seed, min_class_size …
     versions  of Earmark's companions: Python, NumPy, the models.
+    methods   a paragraph that a paper may take over.
     inputs    what was hashed and its hash: corpora, files, models.
     tables    title and relative address of files beside the report.
     compared  rows of the clips that all systems of a subset have, where they differ in theirs, and differences.
@@ -163,6 +164,7 @@ class ReportData:
     config: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    methods: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
     close_ups: Sequence[CloseUp] = ()

@@ -14,9 +14,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from earmark.analysis import parts_of
-from earmark.calibrate.jackknife import LEAST_UNITS, difference
+from earmark.calibrate.jackknife import LEAST_UNITS, Difference, difference
 from earmark.errors import InputError
 from earmark.report.metric_text import facts, points
 from earmark.report.score_index import Representation, ScoreIndex, Subset, as_index
@@ -24,11 +25,11 @@ from earmark.scores import Row, Scores
 from earmark.tables import p_value_text
 from earmark.wording import counted, listed
 
-METRICS = ("P@1", "P@5", "GSR")
 MANY = 0.2  # share of the values that a remark must concern to be repeated
 _RERANKED = "+dtw"
 _PRINTED = ("pooled", "DTW re-ranking")  # how VocSim's Tables 14 and 15 name the two
 
+Floats = NDArray[np.float64]
 Level = tuple[str, int]
 """The name of what was chosen, and its place among the choices that sort by number."""
 
@@ -139,11 +140,11 @@ def find_effects(
     Args:
         scores: The score table, or its index.
         name: The aspect.
-        metrics: Which; none: those of `METRICS` that were measured, else the one that leads.
+        metrics: Which; none: those of `LEADING` that were measured, else the one that leads.
         table: The rows behind an index, where some of them may repeat others.
     """
     aspect, index = ASPECTS[name], as_index(scores)
-    wanted = tuple(metrics) or tuple(m for m in METRICS if index.values(m)) or (index.headline,)
+    wanted = index.chosen(metrics)
     found: dict[tuple[str, str, str], dict[str, dict[Subset, list[tuple[float, float]]]]] = {}
     first: dict[str, str] = {}
     for line in index.representations:
@@ -208,31 +209,36 @@ def _effect(
 ) -> Effect:
     levels = np.array([np.mean(own, axis=0) for own in found.values()])
     by_subset = {place: float(high - low) for place, (high, low) in zip(found, levels, strict=True)}
-    n, pairs = len(levels), sum(map(len, found.values()))
-    mean = float(np.mean(list(by_subset.values())))
-    if n < LEAST_UNITS:
-        few = f"no interval: fewer than {LEAST_UNITS} subsets"
-        return Effect(*key, metric, by_subset, pairs, mean, None, None, None, few)
-    without = (levels.sum(axis=0) - levels) / (n - 1)
-    high, low = levels.mean(axis=0)
-    ends = facts(metric).range
-    tested = difference(
-        float(high), float(low), without[:, 0], without[:, 1], ends, unit="subset", comparisons=comparisons
-    )  # fmt: skip
+    pairs, mean = sum(map(len, found.values())), float(np.mean(list(by_subset.values())))
+    tested = difference_over_subsets(levels[:, 0], levels[:, 1], metric, comparisons)
     return Effect(*key, metric, by_subset, pairs, mean, tested.low, tested.high, tested.p_value, tested.reason)
+
+
+def difference_over_subsets(values: Floats, others: Floats, metric: str, comparisons: int) -> Difference:
+    """The mean over subsets of some values minus that of others; its interval leaves out one subset at a time."""
+    means = float(values.mean()), float(others.mean())
+    if len(values) < LEAST_UNITS:
+        few = f"no interval: fewer than {LEAST_UNITS} subsets"
+        return Difference(means[0] - means[1], None, None, None, len(values), few)
+    without = mean_without_each(values), mean_without_each(others)
+    return difference(*means, *without, facts(metric).range, unit="subset", comparisons=comparisons)
+
+
+def mean_without_each(values: Floats) -> Floats:
+    return np.asarray((values.sum() - values) / (len(values) - 1))
 
 
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def effect_sentences(found: Effects) -> list[str]:
+def effect_sentences(effects: Effects) -> list[str]:
     """What the figure shows, how it was made, and what is doubtful about it."""
-    told = [item for item in found.effects if item.told]
-    several = f", corrected for {found.comparisons} effects of each metric" if found.comparisons > 1 else ""
+    told = [item for item in effects.effects if item.told]
+    several = f", corrected for {effects.comparisons} effects of each metric" if effects.comparisons > 1 else ""
     sentences = [
-        f"Grey dots are subsets: the mean difference of pairs of configurations that differ in the {found.aspect.words}"
-        " alone. In colour: the mean over subsets, filled where it is beyond chance, with its 95 % interval, which"
-        f" leaves out one subset at a time{several}."
+        f"Grey dots are subsets: the mean difference of pairs of configurations that differ in the "
+        f"{effects.aspect.words} alone. In colour: the mean over subsets, filled where it is beyond chance, with its "
+        f"95 % interval, which leaves out one subset at a time{several}."
     ]
     if told:
         shown = [
@@ -242,18 +248,18 @@ def effect_sentences(found: Effects) -> list[str]:
         ]
         more = f", and {len(told) - 4} more" if len(told) > 4 else ""
         sentences.append(f"Beyond chance: {listed(shown)}{more}.")
-    elif any(item.p_value is not None for item in found.effects):
+    elif any(item.p_value is not None for item in effects.effects):
         sentences.append("No effect is beyond chance.")
-    missing = [item for item in found.effects if item.low is None]
+    missing = [item for item in effects.effects if item.low is None]
     if missing:
         reasons = dict.fromkeys(item.reason.removeprefix("no interval: ") for item in missing)
         sentences.append(f"{counted(len(missing), 'effect')} without an interval: {'; '.join(reasons)}.")
-    sentences += [f"Of many of the values the table says: {remark}." for remark in found.remarks]
-    if found.repeated:
+    sentences += [f"Of many of the values the table says: {remark}." for remark in effects.remarks]
+    if effects.repeated:
         said = (
-            f"{found.repeated} printed values are left out because they repeat another configuration's digit by digit"
+            f"{effects.repeated} printed values are left out because they repeat another configuration's digit by digit"
         )
-        if found.aspect.name == "pca":
+        if effects.aspect.name == "pca":
             said += (
                 ", most of them rows without PCA on 16 of the 19 subsets: where the paper finds that PCA changes "
                 "nothing, the rows are copies"

@@ -23,21 +23,24 @@ _GAIN_HEADS = ("without", "with", "difference", "95 %")
 
 
 def to_text(human: HumanAgreement) -> list[str]:
-    """Blocks: the correlations, what corrections add to them, remarks."""
-    blocks = [_lines("agreement with the judgements", _RELATION_HEADS, map(_relation, human.relations)), meaning(human)]
+    """Blocks: remarks on what was left out or is too little, the correlations, what corrections add to them."""
+    blocks = ["\n".join(f"note: {note}" for note in human.notes)] if human.notes else []
+    blocks += [_lines("agreement with the judgements", _RELATION_HEADS, map(_relation, human.relations))]
+    blocks += [meaning(human)]
     if human.gains:
         blocks += [
             _lines("what GICDM adds to Pearson's r", _GAIN_HEADS, map(_gain, human.gains)),
             gains_sentence(human),
         ]
-    return [*blocks, *(["\n".join(f"note: {note}" for note in human.notes)] if human.notes else [])]
+    return blocks
 
 
 def to_html(human: HumanAgreement) -> list[Html]:
-    made = [paragraph(meaning(human)), _table("Agreement", _RELATION_HEADS, map(_relation, human.relations))]
+    made = [bullets(human.notes)] if human.notes else []
+    made += [paragraph(meaning(human)), _table("Agreement", _RELATION_HEADS, map(_relation, human.relations))]
     if human.gains:
         made += [paragraph(gains_sentence(human)), _table("What GICDM adds", _GAIN_HEADS, map(_gain, human.gains))]
-    return [*made, *([bullets(human.notes)] if human.notes else [])]
+    return made
 
 
 def _lines(title: str, heads: Sequence[str], rows: Iterable[list[str]]) -> str:

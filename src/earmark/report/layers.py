@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.calibrate.jackknife import LEAST_UNITS, difference, interval
+from earmark.calibrate.jackknife import LEAST_UNITS, interval
+from earmark.report.effects import difference_over_subsets, mean_without_each
 from earmark.report.metric_text import facts, goodness, points
 from earmark.report.score_index import ScoreIndex, Subset, as_index
 from earmark.scores import Row, Scores
@@ -26,7 +27,6 @@ from earmark.wording import counted
 
 Floats = NDArray[np.float64]
 
-METRICS = ("P@1", "P@5", "GSR")
 _NAMED = re.compile(r"(?P<model>.+)@(?P<layer>\d+)(?P<variant>( .*)?)")
 _RANK = NumberFormat(1)
 
@@ -86,9 +86,8 @@ def layered(scores: Scores | ScoreIndex, metric: str | None = None) -> list[Laye
 def layers_by_metric(scores: Scores | ScoreIndex, metrics: tuple[str, ...] = ()) -> dict[str, dict[str, Layers]]:
     """By representation and metric, what was measured at two layers or more."""
     index = as_index(scores)
-    wanted = metrics or tuple(m for m in METRICS if index.values(m)) or (index.headline,)
     found: dict[str, dict[str, Layers]] = {}
-    for metric in wanted:
+    for metric in index.chosen(metrics):
         for one in layered(index, metric):
             found.setdefault(one.label, {})[metric] = one
     return found
@@ -107,44 +106,36 @@ class LayerSummary(NamedTuple):
     p_value: float | None
 
 
-def summaries(found: Layers) -> list[LayerSummary]:
+def summaries(layers: Layers) -> list[LayerSummary]:
     """A summary for each layer; empty where no subset has every layer. Differences are in the units of the metric."""
-    kept = found.complete
+    kept = layers.complete
     if not kept:
         return []
-    ranks = found.ranks()[:, kept]
-    turned = 1 if facts(found.metric).higher_is_better else -1
-    values = turned * found.goodness()[:, kept]
-    n, ends = len(kept), (1.0, float(len(found.layers)))
+    ranks = layers.ranks()[:, kept]
+    turned = 1 if facts(layers.metric).higher_is_better else -1
+    values = turned * layers.goodness()[:, kept]
+    others, ends = len(layers.layers) - 1, (1.0, float(len(layers.layers)))
     lines = []
-    for place, layer in enumerate(found.layers):
+    for place, layer in enumerate(layers.layers):
         mean, change = float(ranks[place].mean()), float((values[place] - values[-1]).mean())
-        if n < LEAST_UNITS:
-            lines.append(LayerSummary(layer, mean, None, None, change, None, None, None))
-            continue
-        around = interval(mean, _without(ranks[place]), ends, "subset")
-        tested = difference(
-            float(values[place].mean()), float(values[-1].mean()), _without(values[place]), _without(values[-1]),
-            facts(found.metric).range, unit="subset", comparisons=max(1, len(found.layers) - 1),
-        )  # fmt: skip
-        last = place == len(found.layers) - 1
-        tail = (None, None, None) if last else (tested.low, tested.high, tested.p_value)
-        lines.append(LayerSummary(layer, mean, around.low, around.high, change, *tail))
+        line = LayerSummary(layer, mean, None, None, change, None, None, None)
+        if len(kept) >= LEAST_UNITS:
+            around = interval(mean, mean_without_each(ranks[place]), ends, "subset")
+            line = line._replace(rank_low=around.low, rank_high=around.high)
+        if place < others:
+            tested = difference_over_subsets(values[place], values[-1], layers.metric, others)
+            line = line._replace(low=tested.low, high=tested.high, p_value=tested.p_value)
+        lines.append(line)
     return lines
 
 
-def _without(values: Floats) -> Floats:
-    """The mean without each of the values."""
-    return np.asarray((values.sum() - values) / (len(values) - 1))
-
-
-def held_out_gain(found: Layers) -> float | None:
+def held_out_gain(layers: Layers) -> float | None:
     """The mean over subsets of what the best layer of the other subsets gains over the last; None under three."""
-    kept = found.complete
+    kept = layers.complete
     if len(kept) < 3:
         return None
-    turned = 1 if facts(found.metric).higher_is_better else -1
-    good = found.goodness()[:, kept]
+    turned = 1 if facts(layers.metric).higher_is_better else -1
+    good = layers.goodness()[:, kept]
     gains = []
     for place in range(len(kept)):
         others = np.delete(good, place, axis=1).mean(axis=1)
@@ -152,19 +143,19 @@ def held_out_gain(found: Layers) -> float | None:
     return turned * float(np.mean(gains))
 
 
-def summary_rows(found: Mapping[str, Layers]) -> list[dict[str, Any]]:
+def summary_rows(by_metric: Mapping[str, Layers]) -> list[dict[str, Any]]:
     """Plain values of one representation, a line for each metric and layer."""
     return [
         {"representation": one.label, "metric": metric, "subsets": len(one.complete), **item._asdict()}
-        for metric, one in found.items()
+        for metric, one in by_metric.items()
         for item in summaries(one)
     ]
 
 
-def layer_sentences(found: Mapping[str, Layers]) -> list[str]:
+def layer_sentences(by_metric: Mapping[str, Layers]) -> list[str]:
     """Which layers are best, and whether choosing one is worth it."""
     sentences = []
-    for metric, one in found.items():
+    for metric, one in by_metric.items():
         lines = summaries(one)
         if not lines:
             sentences.append(f"{metric}: no subset has every layer, so there is no mean rank.")

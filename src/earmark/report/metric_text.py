@@ -10,8 +10,11 @@ _PERCENT = NumberFormat(1, percent=True, unit="\N{NO-BREAK SPACE}%")
 _PLAIN = NumberFormat(3)
 
 
-def facts(metric: str) -> Metric:
-    """Facts of a metric; one that nobody knows is a plain number of which more is better."""
+def facts(metric: str | Metric) -> Metric:
+    """Facts of a metric; one that nobody knows is a plain number of which more is better. Whoever knows more of it,
+    such as the host of a board, gives its record, here and below."""
+    if isinstance(metric, Metric):
+        return metric
     try:
         return metric_facts(metric)
     except InputError:
@@ -23,17 +26,17 @@ def title(metric: str) -> str:
     return (facts(metric).title if ":" not in metric else "") or metric
 
 
-def number_format(metric: str) -> NumberFormat:
+def number_format(metric: str | Metric) -> NumberFormat:
     """One decimal in percent for a fraction, three decimals for another number; a true minus sign."""
     return _PERCENT if facts(metric).percent else _PLAIN
 
 
-def number(value: float, metric: str, *, sign: bool = False, unit: bool = False) -> str:
+def number(value: float, metric: str | Metric, *, sign: bool = False, unit: bool = False) -> str:
     """31.8 for a fraction (31.8 % with its unit), 0.052 for another number; a true minus sign."""
     return number_format(metric).text(value, sign=sign, unit=unit)
 
 
-def points(value: float, metric: str) -> str:
+def points(value: float, metric: str | Metric) -> str:
     """A difference of two values, in percentage points where the metric is a fraction."""
     return number(value, metric, sign=True) + (" points" if facts(metric).percent else "")
 

@@ -7,12 +7,12 @@ set of clips that was scored by itself. Means over subsets are left out here; th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from earmark.report.metric_text import facts, goodness
-from earmark.scores import Row, Scores
+from earmark.scores import LEADING, Row, Scores
 from earmark.scores.spelling import SAMPLED
 
 ALL, ACROSS = "all", "across_groups"
@@ -99,6 +99,10 @@ class ScoreIndex:
         measured = {row.metric for row in rows if row.protocol == ACROSS} or {row.metric for row in rows}
         known = [name for name in HEADLINES if name in measured]
         return next(iter([*known, *sorted(measured), *self.every_metric, "P@1"]))
+
+    def chosen(self, metrics: Sequence[str] = ()) -> tuple[str, ...]:
+        """The metrics that are asked for; none: those of `LEADING` that were measured, else the one that leads."""
+        return tuple(metrics) or tuple(name for name in LEADING if self.values(name)) or (self.headline,)
 
     @cached_property
     def main_protocol(self) -> str:

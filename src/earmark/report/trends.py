@@ -36,8 +36,6 @@ from earmark.wording import counted, listed
 
 Floats = NDArray[np.float64]
 
-METRICS = ("P@1", "P@5", "GSR")
-"""What is drawn unless somebody asks for others: what VocSim's paper draws."""
 TOP = 5.0
 FEWEST_SUBSETS = 3
 ENOUGH_SUBSETS = 5
@@ -80,7 +78,7 @@ class Trend(NamedTuple):
         return f"ρ = {_RHO.text(self.rho, sign=True)}{f' {ends}' if ends else ''}"
 
 
-class Choice(NamedTuple):
+class BestConfigurations(NamedTuple):
     """The configurations of one metric: those chosen, best first, and from how many."""
 
     chosen: tuple[Representation, ...]
@@ -96,7 +94,7 @@ class Trends(NamedTuple):
     facts: tuple[SubsetFacts, ...]
     at: Mapping[str, Floats]
     values: Mapping[str, Values]
-    choices: Mapping[str, Choice]
+    choices: Mapping[str, BestConfigurations]
     means: Mapping[str, Floats]
     trends: tuple[Trend, ...]
     comparisons: int
@@ -127,14 +125,14 @@ def find_trends(
     Args:
         scores: The score table.
         subsets: What is known of its subsets.
-        metrics: Which; none: those of `METRICS` that were measured, else the one that leads.
+        metrics: Which; none: those of `LEADING` that were measured, else the one that leads.
         top: Share of the configurations in percent, at least one of them.
     """
     if not 0.0 < top <= 100.0:
         raise InputError(f"The top {top:g} % of configurations cannot be taken: choose more than 0 and at most 100.")
     index = as_index(scores)
     known = {(item.suite, item.subset): item for item in subsets}
-    wanted = metrics or [name for name in METRICS if index.values(name)] or [index.headline]
+    wanted = index.chosen(metrics)
     places = [place for place in index.subsets if place in known and all(place in index.values(m) for m in wanted)]
     if len(places) < FEWEST_SUBSETS:
         raise InputError(
@@ -163,14 +161,14 @@ def _varies(at: Floats) -> bool:
     return bool(np.isfinite(at).all()) and len(set(at.tolist())) >= FEWEST_SUBSETS
 
 
-def _choose(found: Values, metric: str, top: float) -> Choice:
+def _choose(found: Values, metric: str, top: float) -> BestConfigurations:
     means = mean_over_subsets(found)
     known = len({line for rows in found.values() for line in rows})
     if not means:
         raise InputError(f"No configuration has {metric} on all of {len(found)} subsets: choose fewer (--subset).")
     turned = 1 if facts(metric).higher_is_better else -1
     order = sorted(means, key=lambda line: -turned * round(means[line], _DIGITS))  # equal ones as in the table
-    return Choice(tuple(order[: max(1, int(len(order) * top / 100 + 0.5))]), len(means), known)
+    return BestConfigurations(tuple(order[: max(1, int(len(order) * top / 100 + 0.5))]), len(means), known)
 
 
 def _means(found: Values, chosen: Sequence[Representation]) -> Floats:
@@ -191,38 +189,38 @@ def _trend(metric: str, name: str, x: Floats, y: Floats) -> Trend:
 # --- in words -------------------------------------------------------------------------------------------------------
 
 
-def trend_sentences(found: Trends) -> list[str]:
+def trend_sentences(trends: Trends) -> list[str]:
     """What the figure shows, how it was made, and what it does not show."""
-    sentences = [_about_choice(found)]
-    if any(item.rho is not None for item in found.trends):
-        sentences += [_about_metric(found, metric) for metric in found.means]
+    sentences = [_about_choice(trends)]
+    if any(item.rho is not None for item in trends.trends):
+        sentences += [_about_metric(trends, metric) for metric in trends.means]
         sentences.append(
-            f"ρ is Spearman's rank correlation over {len(found.subsets)} subsets with its 95 % interval; p-values are "
-            f"corrected for the {found.comparisons} that are looked at here. Subsets from one source resemble each "
+            f"ρ is Spearman's rank correlation over {len(trends.subsets)} subsets with its 95 % interval; p-values are "
+            f"corrected for the {trends.comparisons} that are looked at here. Subsets from one source resemble each "
             "other, so intervals are if anything too narrow."
         )
-    elif found.trends:
-        sentences.append(f"No rank correlation: {found.trends[0].reason}.")
-    sentences += _tangled(found)
+    elif trends.trends:
+        sentences.append(f"No rank correlation: {trends.trends[0].reason}.")
+    sentences += _tangled(trends)
     return sentences
 
 
-def _about_choice(found: Trends) -> str:
-    share = "All" if found.top == 100 else f"The best {found.top:g} % of"
+def _about_choice(trends: Trends) -> str:
+    share = "All" if trends.top == 100 else f"The best {trends.top:g} % of"
     parts = []
-    for metric, choice in found.choices.items():
+    for metric, choice in trends.choices.items():
         parts.append(f"{len(choice.chosen)} of {choice.complete} by {metric}")
     shown = parts[0] if len(set(parts)) == 1 else listed(parts)
-    said = f"{share} configurations (system and distance; {shown}) on {len(found.subsets)} subsets"
-    lost = max(choice.known - choice.complete for choice in found.choices.values())
+    said = f"{share} configurations (system and distance; {shown}) on {len(trends.subsets)} subsets"
+    lost = max(choice.known - choice.complete for choice in trends.choices.values())
     if lost:
         said += f"; {lost} without a value on every subset are left out"
-    if found.top < 100:
+    if trends.top < 100:
         said += (
             ". They were chosen by their mean over these same subsets: how high they lie is flattered, how they differ "
             "between subsets is not"
         )
-        if len(found.choices) > 1:
+        if len(trends.choices) > 1:
             said += (
                 ". Each metric has its own best configurations: the points of two metrics are not of the same systems, "
                 "and P@5 can lie above P@1"
@@ -230,10 +228,10 @@ def _about_choice(found: Trends) -> str:
     return f"{said}."
 
 
-def _about_metric(found: Trends, metric: str) -> str:
-    own = [item for item in found.trends if item.metric == metric and item.rho is not None]
+def _about_metric(trends: Trends, metric: str) -> str:
+    own = [item for item in trends.trends if item.metric == metric and item.rho is not None]
     if not own:
-        return f"{metric}: no rank correlation ({next(i.reason for i in found.trends if i.metric == metric)})."
+        return f"{metric}: no rank correlation ({next(i.reason for i in trends.trends if i.metric == metric)})."
     told = [item for item in own if item.told]
     likely = [item for item in own if not item.told and (item.low or 0.0) * (item.high or 0.0) > 0]
     rest = [item for item in own if item not in told and item not in likely]
@@ -248,23 +246,23 @@ def _about_metric(found: Trends, metric: str) -> str:
     if likely:
         parts.append(
             f"may go with {listed([f'{item.fact} ({item.text})' for item in likely])}, which is "
-            f"not sure: among {counted(found.comparisons, 'correlation')} one like it can come up by chance"
+            f"not sure: among {counted(trends.comparisons, 'correlation')} one like it can come up by chance"
         )
     if rest:
         shown = listed([f"{item.fact} ({item.text})" for item in rest])
         parts.append(f"shows no trend with {shown}")
-    spread = found.means[metric].std(ddof=1)
+    spread = trends.means[metric].std(ddof=1)
     scale = 100 if facts(metric).percent else 1
     unit = " points" if facts(metric).percent else ""
     return f"{metric} {'; it '.join(parts)}. Its standard deviation over subsets is {scale * spread:.3g}{unit}."
 
 
-def _tangled(found: Trends) -> list[str]:
+def _tangled(trends: Trends) -> list[str]:
     """Properties that go together, which no figure can tell apart."""
-    if len(found.subsets) < ENOUGH_SUBSETS:
+    if len(trends.subsets) < ENOUGH_SUBSETS:
         return []
     pairs = []
-    for (one, x), (other, y) in combinations(found.at.items(), 2):
+    for (one, x), (other, y) in combinations(trends.at.items(), 2):
         rho = float(rank_correlations(x[:, None], y[:, None])[0, 0])
         if abs(rho) >= TANGLED:
             pairs.append(f"{one} and {other} ({_RHO.text(rho, sign=True)})")

@@ -25,7 +25,6 @@ from earmark.representations.config import RunConfig
 from earmark.runs.folder import read_clips, read_record, write_csv
 from earmark.runs.packs import LostPacks, read_records
 from earmark.runs.store import Cache
-from earmark.scores.spelling import with_sample
 
 CLIP_COLUMNS = tuple("suite subset id label group path start end seconds rate channels digest outcome copy_of".split())
 
@@ -151,15 +150,19 @@ def load_points(
 def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     """The clips of a run, to be heard again: {(suite, subset): {id: Clip}}; corpora are opened as the config says."""
     config = RunConfig.load(locate(folder) / "config.yaml")
-    found = {
-        (corpus.name, with_sample(name, config.sample)): {clip.id: clip for clip in clips}
+    whole = {
+        (corpus.name, name): {clip.id: clip for clip in clips}
         for corpus, entry in zip(open_corpora(config.corpus), config.corpus, strict=True)
         for name, clips in choose_subsets(corpus.at_speed(config.speed), entry.subsets).items()
     }
     if not config.sample:
-        return found
-    drawn = {(line["suite"], line["subset"], line["id"]) for line in read_clips(folder)}
-    return {key: {id: clip for id, clip in clips.items() if (*key, id) in drawn} for key, clips in found.items()}
+        return whole
+    drawn: dict[tuple[str, str], dict[str, Clip]] = {}
+    for line in read_clips(folder):
+        clips = whole.get((line["suite"], line["subset"].rpartition("~")[0]), {})
+        if line["id"] in clips:
+            drawn.setdefault((line["suite"], line["subset"]), {})[line["id"]] = clips[line["id"]]
+    return drawn
 
 
 def cache_of(record: Mapping[str, Any]) -> Cache:

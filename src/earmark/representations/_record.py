@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset
+from earmark.places import without_keys
+from earmark.report.methods import LIBRARIES, MODULES
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _systems as systems
 from earmark.representations._copies import describe_copies
@@ -24,8 +27,10 @@ from earmark.representations._systems import Model, System
 from earmark.representations.config import RunConfig
 from earmark.runs import folder
 from earmark.runs.engine import Failure, Ledger
+from earmark.runs.identity import fingerprint, versions
 from earmark.runs.packs import Records
 from earmark.runs.store import Cache
+from earmark.scores import Scores
 from earmark.scores.spelling import without_noise
 from earmark.workers import thread_count
 
@@ -44,6 +49,7 @@ class Work(Ledger):
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     comparisons: list[dict[str, Any]] = field(default_factory=list)  # evaluations on the clips that systems share
     figures: dict[str, str] = field(default_factory=dict)
+    drawn: str = ""  # what the report was drawn from
     shared: bool = True  # whether other processes find the sounds, too
     # what other processes did for this run
     refused: dict[Key, dict[str, Refusal]] = field(default_factory=dict)  # sounds that failed, by model and subset
@@ -160,13 +166,14 @@ def describe_vectors(work: Work, vectors: evaluate.Vectors) -> dict[str, Any]:
 def record_of(work: Work) -> dict[str, Any]:
     """What run.json says."""
     records, config = work.clip_records(), work.config
-    libraries = {name: sys.modules[name].__version__ for name in ("numpy", "scipy", "numba") if name in sys.modules}
+    loaded = [name for name in LIBRARIES if MODULES.get(name, name) in sys.modules]
     return {
         "format": folder.FORMAT,
         "earmark": __version__,
         "started": work.started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **libraries},
+        "versions": {"python": platform.python_version(), **versions(*loaded)},
+        "command": _command(),
         "platform": platform.platform(),
         "cache": work.cache.url if config.cache.policy != "off" else None,
         "steps": work.counts,
@@ -186,5 +193,28 @@ def record_of(work: Work) -> dict[str, Any]:
         "evaluations": work.evaluations,
         "comparisons": work.comparisons,
         "figures": work.figures,
+        "drawn": work.drawn,
         "failures": len(work.failures),
     }
+
+
+_PASSING = (
+    "started", "finished", "steps", "drawn", "command", "versions", "methods", "figures", "evaluations", "comparisons",
+    "cache",
+)  # fmt: skip
+"""What run.json says of one call and not of what was measured."""
+
+
+def report_inputs(path: Path, scores: Scores, compared: Scores) -> str:
+    """A hash of all that a report shows but times: the same inputs need no new drawing."""
+    record = {name: value for name, value in folder.read_record(path).items() if name not in _PASSING}
+    rows = [[replace(row, seconds=None) for row in table] for table in (scores, compared)]
+    files = [(path / name).read_text("utf-8") for name in ("clips.csv", "failures.csv") if (path / name).is_file()]
+    return fingerprint(record, [[asdict(row) for row in table] for table in rows], files)
+
+
+def _command() -> str:
+    """The command line that asked for the run, without keys and passwords; "" where a program did."""
+    name, *words = sys.argv or [""]
+    ours = Path(name).stem == "earmark" or Path(name).parts[-2:] == ("earmark", "__main__.py")
+    return shlex.join(["earmark", *map(without_keys, words)]) if ours else ""

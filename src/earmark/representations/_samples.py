@@ -36,9 +36,10 @@ def _drawn(subset: PreparedSubset, config: RunConfig) -> PreparedSubset:
     grouped = config.across_groups and groups_of(subset.clips) is not None
     pairs = zip(subset.clips, subset.digests, strict=True)
     labels = [clip.label if digest and (clip.group is not None or not grouped) else None for clip, digest in pairs]
-    draw = draw_sample(labels, [clip.id for clip in subset.clips], parse_sample(config.sample), config.seed)
+    sample = parse_sample(config.sample)
+    draw = draw_sample(labels, [clip.id for clip in subset.clips], sample, config.seed)
     taken = {subset.clips[row].id for row in draw.rows}
-    name = with_sample(subset.name, config.sample)
+    name = with_sample(subset.name, sample.drawn_with(config.seed))
     lengths = zip(subset.readable, subset.seconds, strict=True)
     aside = {item.clip.id for item in subset.left_out}
     places = {id: place for place, id in enumerate(clip.id for clip, _ in subset.listed if clip.id in taken | aside)}

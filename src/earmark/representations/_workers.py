@@ -16,8 +16,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from earmark.corpora.clips import Corpus
-from earmark.errors import UsageError
 from earmark.extractors.contract import Extractor
 from earmark.extractors.torch_models import cards_of
 from earmark.progress import progress_bar
@@ -25,7 +23,6 @@ from earmark.representations import _embed as embed
 from earmark.representations._folder import vectors_kind
 from earmark.representations._record import Work
 from earmark.representations._spread import Errand, Spread
-from earmark.representations.config import RunConfig
 from earmark.runs.clusters import DaskWorkers
 from earmark.runs.executors import Executor, LocalProcesses, carry_out
 from earmark.runs.packs import Records, read_records
@@ -51,14 +48,6 @@ def read_vectors(work: Work) -> None:
             if key not in by_key:
                 by_key[key] = read_records(work.cache, vectors_kind(key))
             work.records[model.identity, subset.suite, subset.name] = by_key[key]
-
-
-def refuse_unshared(config: RunConfig, corpora: Sequence[Corpus] | None) -> None:
-    """Refuse what other machines cannot reach."""
-    if corpora:
-        raise UsageError("Sounds that exist only in memory cannot be sent to workers: use the executor local.")
-    if config.cache.policy == "off":
-        raise UsageError("Workers hand results over in the cache: leave --cache off out, or use --executor local.")
 
 
 def executor_of(work: Work) -> AbstractContextManager[Executor | None]:

@@ -35,11 +35,8 @@ from earmark.representations._folder import cache_of, lost_from
 from earmark.representations.comparisons import difference_row, ranking_of, read_comparisons
 from earmark.runs.folder import read_record
 from earmark.runs.store import Cache
-from earmark.scores import KEY, Row, Scores, aggregate, load_scores
+from earmark.scores import KEY, LEADING, Row, Scores, aggregate, load_scores
 from earmark.scores.spelling import with_noise, without_sample
-
-METRICS = ("P@1", "P@5", "GSR")
-"""What VocSim's ablations print."""
 
 
 class Point(NamedTuple):
@@ -60,7 +57,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Varied:
     """Something that may be varied: its levels in words, which is the reference, and what to run to have several."""
 
     field: str
@@ -83,17 +80,17 @@ def _pca_level(text: str) -> str:
     return "" if reduction is None else reduction.code
 
 
-CHOICES: dict[str, Choice] = {
-    "dtw": Choice("dtw", lambda level: "re-ranked" if level else "pooled", _no, lambda text: text == "re-ranked",
+CHOICES: dict[str, Varied] = {
+    "dtw": Varied("dtw", lambda level: "re-ranked" if level else "pooled", _no, lambda text: text == "re-ranked",
                   "--distance spearman --dtw all"),
-    "pooling": Choice("pooling", str, _first, lambda text: pooling.parse(text).pooling, "--pool mean_time,max_time"),
-    "pca": Choice("pca", lambda level: level or "no PCA", _no, _pca_level, "--pca none,100,100w"),
-    "layer": Choice("layer", lambda level: "unasked" if level is None else str(level),
+    "pooling": Varied("pooling", str, _first, lambda text: pooling.parse(text).pooling, "--pool mean_time,max_time"),
+    "pca": Varied("pca", lambda level: level or "no PCA", _no, _pca_level, "--pca none,100,100w"),
+    "layer": Varied("layer", lambda level: "unasked" if level is None else str(level),
                     lambda levels: max(levels, key=lambda level: -1 if level is None else level),
                     lambda text: None if text == "unasked" else int(text), "--layers all"),
-    "noise": Choice("noise", lambda level: f"{100 * level:g} %" if level else "as labelled", _no,
+    "noise": Varied("noise", lambda level: f"{100 * level:g} %" if level else "as labelled", _no,
                     lambda text: float(text.rstrip("% ")) / (100 if "%" in text else 1), "--label-noise 0.05,0.2"),
-    "correct": Choice("correct", lambda level: "no correction" if level == "none" else level, _no, str,
+    "correct": Varied("correct", lambda level: "no correction" if level == "none" else level, _no, str,
                       "--correct none,icdm"),
 }  # fmt: skip
 
@@ -148,7 +145,7 @@ def compare_variants(
         hint = did_you_mean(wanted[0], known) if wanted else ""
         raise InputError(f"{path} holds no scores of {', '.join(wanted) or 'that kind'}.{hint}")
     known = {row.metric for row in chosen}
-    names = tuple(metrics or [name for name in METRICS if name in known] or known)
+    names = tuple(metrics or [name for name in LEADING if name in known] or known)
     missing = [name for name in names if name not in known]
     if missing:
         raise InputError(f"{path} holds no {missing[0]}.{did_you_mean(missing[0], known)}")
@@ -229,7 +226,7 @@ def _points(rows: Scores, record: Mapping[str, Any]) -> Iterator[tuple[Row, Poin
 
 
 def _couples(
-    chosen: Mapping[Row, Point], names: Sequence[str], choice: Choice, reference: str | None, vary: str, path: Path
+    chosen: Mapping[Row, Point], names: Sequence[str], choice: Varied, reference: str | None, vary: str, path: Path
 ) -> tuple[list[_Couple], list[str]]:
     """Rows that differ in the choice alone, the one at the reference first; and what is said of those left out."""
     levels = list(dict.fromkeys(getattr(point, choice.field) for point in chosen.values()))

@@ -107,6 +107,7 @@ def gather(
         config=(path / "config.yaml").read_text("utf-8"),
         settings=_settings(config),
         versions={"Earmark": record["earmark"], **record["versions"]},
+        methods=record.get("methods", ""),
         tables={**tables, **figures},
         close_ups=close_ups,
         overlaps=_overlaps(record),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,25 +13,35 @@ from typing import Any
 from earmark._version import __version__
 from earmark.atomic import write_whole
 from earmark.corpora.clips import Corpus, groups_of
-from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare
+from earmark.corpora.subsets import PreparedSubset, clip_count, open_corpora, prepare, refuse_unlabelled
+from earmark.displayed import Displayed
 from earmark.embedding.hearing import settle_rate
-from earmark.errors import EarmarkError, InputError, UsageError
+from earmark.errors import EarmarkError, InputError
 from earmark.places import locate
 from earmark.progress import progress_bar
+from earmark.report.methods import methods_text
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _probe as probing
 from earmark.representations import comparisons
 from earmark.representations._copies import note_on_copies, remark_on_copies, settle_copies
 from earmark.representations._folder import read_finished
-from earmark.representations._record import Work, describe_vectors, keep_finished, record_of, write_tables
+from earmark.representations._record import (
+    Work,
+    describe_vectors,
+    keep_finished,
+    record_of,
+    report_inputs,
+    write_tables,
+)
 from earmark.representations._samples import draw_samples, notes_on_samples, remark_on_sample
 from earmark.representations._shards import take_shards
 from earmark.representations._systems import Model, System, parts_by_model, systems_of
-from earmark.representations._workers import executor_of, read_vectors, refuse_unshared, spread, spread_here
+from earmark.representations._workers import executor_of, read_vectors, spread, spread_here
 from earmark.representations.config import RunConfig
 from earmark.representations.plan import make_plan
 from earmark.runs import folder
+from earmark.runs.config import refuse_unshared
 from earmark.runs.engine import Failure, Tick
 from earmark.runs.packs import LostPacks
 from earmark.runs.plan import PlannedStep
@@ -45,8 +56,8 @@ log = logging.getLogger("earmark.runs")
 Config = RunConfig | Mapping[str, Any] | str | Path
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Displayed):
     """What a run came to. `counts` says, per step, how much was computed, found in the cache, and failed."""
 
     scores: Scores
@@ -59,6 +70,8 @@ class Run:
     """What the scores say, as the report opens: a sentence each."""
     lost: tuple[str, ...] = ()
     """A sentence for each system that lost more than half of the clips of a subset; a command ends with status 1."""
+
+    _room = "earmark.representations._display"
 
 
 def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bool = False, merge: bool = False) -> Run:
@@ -73,21 +86,20 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """
     config = RunConfig.resolve(config)
-    if config.executor == "shard" and not merge:
-        raise UsageError(
-            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
-        )
-    if config.executor == "dask" or merge:
-        refuse_unshared(config, corpora)
+    refuse_unshared(config.executor, config.cache, bool(corpora), merge)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
         if config.steps == ["report"]:
             return _report_only(path)
         before = read_finished(path) if "evaluate" not in config.steps else None
-        folder.write_text(path / "config.yaml", config.portable().to_yaml())
+        resolved = config.portable().to_yaml()
+        aside = folder.set_aside(path, resolved) if before is None else None
+        drawn_before = _report_key(path)
+        folder.write_text(path / "config.yaml", resolved)
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
         sounds = list(corpora or open_corpora(config.corpus))
         work = Work(config=config, cache=cache, corpora=sounds, progress=progress, shared=not corpora)
+        work.notes += [f"{path} held another run: its results lie in {aside} now."] if aside else []
         try:
             scores, compared = _stages(work, path, merge)
         except EarmarkError as error:
@@ -95,13 +107,22 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
             raise
         if before is not None:
             keep_finished(work, before)
-        folder.write_record(path, record_of(work))
-        report = _report(work, path, scores, compared) if "report" in config.steps and scores.rows else None
-        record = record_of(work)
-        folder.write_record(path, record)
+        _write_record(work, path, scores)
+        report = (
+            _report(work, path, scores, compared, drawn_before) if "report" in config.steps and scores.rows else None
+        )
+        record = _write_record(work, path, scores)
         log.info("finished: %d rows, %d failures", len(scores), len(work.failures))
         answer, lost = comparisons.answer_of(record, scores, compared) if scores.rows else ((), ())
     return Run(scores, path, tuple(work.failures), work.counts, report, tuple(work.notes), answer, lost)
+
+
+def _write_record(work: Work, path: Path, scores: Scores) -> dict[str, Any]:
+    """Write run.json, with a paragraph on methods, and return what it says."""
+    record = record_of(work)
+    record["methods"] = methods_text(record, work.config.model_dump(), scores.rows)
+    folder.write_record(path, record)
+    return record
 
 
 def plan(
@@ -159,9 +180,11 @@ def _stages(work: Work, path: Path, merge: bool) -> tuple[Scores, Scores]:
 def prepare_work(work: Work) -> None:
     """Open models and corpora, hash every clip, and read what the cache holds of their vectors."""
     probing.refuse_missing_files(work.config)
+    wanted = [entry.subsets for entry in work.config.corpus]
+    if "evaluate" in work.config.steps and not work.config.probes:  # a probe may bring labels of its own
+        refuse_unlabelled(work.corpora, wanted)
     work.corpora = [corpus.at_speed(work.config.speed) for corpus in work.corpora]
     work.systems = systems_of(work.config, work.cache)
-    wanted = [entry.subsets for entry in work.config.corpus]
     with progress_bar(work.progress, clip_count(work.corpora, wanted), "prepare", "clip") as tick:
         subsets = prepare(work.corpora, wanted, workers=work.workers, tick=tick)
     work.subsets = draw_samples(settle_copies(subsets, work.config.copies, threads=work.workers), work.config)
@@ -417,12 +440,24 @@ def _why(work: Work, subset: PreparedSubset, system: System) -> str:
 # --- the report ----------------------------------------------------------------------------------------------
 
 
-def _report(work: Work, path: Path, scores: Scores, compared: Scores) -> Path | None:
+def _report(work: Work, path: Path, scores: Scores, compared: Scores, drawn_before: str) -> Path | None:
+    """The report, drawn anew when anything it shows has changed."""
+    work.drawn = report_inputs(path, scores, compared)
+    if work.drawn == drawn_before and (path / "report.html").is_file():
+        log.info("the report shows what was measured: it stays")
+        return path / "report.html"
     with work.timed("report"), progress_bar(work.progress, 1, "report", "page") as tick:
         page, note = _write_report(path, scores, compared)
         tick(1)
     work.notes += [note] if note else []
     return page
+
+
+def _report_key(path: Path) -> str:
+    """What the report in a folder was drawn from; "" where there is none."""
+    with suppress(InputError):
+        return str(folder.read_record(path).get("drawn", ""))
+    return ""
 
 
 def _write_report(path: Path, scores: Scores | None = None, compared: Scores | None = None) -> tuple[Path | None, str]:

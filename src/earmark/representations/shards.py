@@ -6,33 +6,19 @@ there already, and leaves the rest to shards that come later and to the merge.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from earmark._version import __version__
 from earmark.corpora.subsets import open_corpora
 from earmark.representations._record import Work
 from earmark.representations._shards import as_facts, refusals_of
-from earmark.representations._workers import refuse_unshared, spread, spread_here
+from earmark.representations._workers import spread, spread_here
 from earmark.representations.config import RunConfig
 from earmark.representations.runner import Config, prepare_work
 from earmark.runs import folder
-from earmark.runs.engine import reason_of
+from earmark.runs.config import refuse_unshared
 from earmark.runs.executors import Executor
-from earmark.runs.shards import (
-    ShardRecord,
-    Share,
-    config_key,
-    parse_share,
-    read_shard,
-    read_shards,
-    shard_folder,
-    write_shard,
-)
-from earmark.runs.store import open_cache
-
-log = logging.getLogger("earmark.runs")
+from earmark.runs.shards import Share, parse_share, read_shards, working_on, write_shard
 
 
 @dataclass(frozen=True)
@@ -49,15 +35,9 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
     """Do a share of a run, such as "3/40"; what it makes lies in the cache, what failed in RUN/shards."""
     config = RunConfig.resolve(config)
     share = parse_share(share) if isinstance(share, str) else share
-    refuse_unshared(config, None)
+    refuse_unshared(config.executor, config.cache, merge=True)
     path = folder.make_folder(config.into)
-    before = read_shard(path, share)
-    record = ShardRecord(share.number, share.of, steps=list(config.steps), config=config_key(config))
-    if before is not None:
-        record.about, record.counts = before.about, before.counts
-    write_shard(path, record)
-    with folder.logging_to(shard_folder(path, share)), open_cache(config.cache.url, config.cache.policy) as cache:
-        log.info("earmark %s: shard %s into %s, cache %s", __version__, share, path, cache.url)
+    with working_on(share, config, path, config.cache, config.steps) as (record, cache):
         work = Work(config=config, cache=cache, corpora=open_corpora(config.corpus), progress=progress)
         try:
             prepare_work(work)
@@ -76,13 +56,6 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
                 with Executor(work.workers) as executor:
                     left = spread(work, executor, wanted, share).left
                 work.count("evaluate", computed=len(work.elsewhere), left=left)
-            record.status = "finished"
-            log.info("finished: %s", "; ".join(f"{step} {amounts}" for step, amounts in work.counts.items()))
-        except BaseException as error:
-            record.status = reason_of(error)
-            log.error("stopped: %s", record.status)
-            raise
         finally:
             record.counts.update(work.counts)
-            write_shard(path, record)
     return Shard(share, path, work.counts, left)

@@ -102,7 +102,7 @@ class CorpusEntry(Section):
     """A corpus: what to open, its name in the scores, which of its subsets to take (all when empty), and which columns
     of a manifest hold labels and groups."""
 
-    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"subset": ("subsets",)}
+    SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"subset": ("subsets",), "group_column": ("groups",)}
 
     spec: str
     name: str | None = None
@@ -112,6 +112,13 @@ class CorpusEntry(Section):
         None,
         description="column of a manifest that holds the speaker, bird or recording (default: group)",
         json_schema_extra={"metavar": "COLUMN"},
+    )
+    path_column: str | None = Field(None, description="column of a manifest that holds the file (default: path)")
+    subset_column: str | None = Field(None, description="column of a manifest that holds the subset (default: subset)")
+    labels_from: str | None = Field(
+        None,
+        description="labels from names of files, by a pattern such as '{label}_{group}_{take}.wav'",
+        json_schema_extra={"metavar": "PATTERN"},
     )
 
     @model_validator(mode="before")
@@ -192,12 +199,29 @@ def check_executor(executor: str, scheduler: str, cluster: ClusterOptions | None
         )
 
 
+def refuse_unshared(executor: str, cache: CacheOptions, in_memory: bool = False, merge: bool = False) -> None:
+    """Refuse what other machines cannot reach, and a share without its number."""
+    if executor == "shard" and not merge:
+        raise UsageError(
+            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
+        )
+    if executor != "dask" and not merge:
+        return
+    if in_memory:
+        raise UsageError("What exists only in memory cannot be sent to workers: name it by a path, or work locally.")
+    if cache.policy == "off":
+        raise UsageError("Workers hand results over in the cache: leave --cache off out, or use --executor local.")
+
+
 LATER_KEYS: dict[str, Any] = {
     "scheduler": "",
     "cluster": None,
     "device": "auto",
     "label_column": None,
     "groups": None,
+    "path_column": None,
+    "subset_column": None,
+    "labels_from": None,
     "probes": [],
     "queries": 0,
     "sample": "",
@@ -205,7 +229,10 @@ LATER_KEYS: dict[str, Any] = {
 }
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 
-OF_EACH_CORPUS = ("subset", "label_column", "groups")
+COLUMN_KEYS = ("label_column", "group_column", "path_column", "subset_column", "labels_from")
+"""Keys of a corpus that say where labels, groups, files and subsets stand."""
+
+OF_EACH_CORPUS = ("subset", *COLUMN_KEYS, "groups")
 """Keys of a corpus that may also stand at the top of a config, for all of its corpora."""
 
 
@@ -237,10 +264,11 @@ class RunSettings(Section):
         shared = {name: given[name] for name in OF_EACH_CORPUS if name in given}
         if not shared or "corpus" not in given:
             return given
-        corpora = [dict(entry) if isinstance(entry, Mapping | BaseModel) else {"spec": str(entry)}
+        corpora = [CorpusEntry.spelled(dict(entry)) if isinstance(entry, Mapping | BaseModel) else {"spec": str(entry)}
                    for entry in entries(given["corpus"])]  # fmt: skip
         rest = {name: value for name, value in given.items() if name not in shared}
-        return {**rest, "corpus": [{**entry, **shared} for entry in corpora]}
+        of_all = CorpusEntry.spelled(shared)
+        return {**rest, "corpus": [{**entry, **of_all} for entry in corpora]}
 
     @classmethod
     def make(cls, values: Mapping[str, Any], source: str = "The config") -> Self:

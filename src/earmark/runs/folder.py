@@ -7,6 +7,7 @@
     run.json       what was measured, where it lies, times, versions
     run.log        what was done when
     report.html    the report
+    earlier/1      the results of a run with other settings that lay here before
 
 Every file is replaced as a whole: a reader never sees half of one.
 """
@@ -22,13 +23,26 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from earmark.atomic import write_whole
 from earmark.errors import InputError
 from earmark.places import RemotePath, is_remote, locate
+from earmark.plain_yaml import load_yaml
 from earmark.runs.engine import Failure
 from earmark.tables import csv_text, read_csv_records, read_text
 
 FORMAT = 1
+EARLIER = "earlier"
+WORKING = frozenset(
+    "into steps cache executor scheduler cluster workers threads jobs batch memory device report isolation".split()
+)
+"""Settings that say where and how fast a run works."""
+RESULTS = (
+    "config.yaml", "scores.csv", "comparisons.csv", "clips.csv", "failures.csv", "run.json", "report.html", "tables",
+    "figures", "submission.json", "metric_correlations.csv", "metric_correlations.md",
+)  # fmt: skip
+"""What runs of every kind write beside run.log; all else in the folder is the user's."""
 LOG_SECONDS = 15.0
 
 
@@ -41,6 +55,36 @@ def make_folder(into: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror}): give another place with --into.") from error
     return folder
+
+
+def set_aside(folder: Path, config: str) -> Path | None:
+    """Move the results of a finished run that measured something else to RUN/earlier/1, 2 …; where they lie now.
+
+    A run with the same settings, but for how fast and where it works, goes on in its folder, and so does one that was
+    not finished. On an object store, where nothing can be moved, the results are replaced.
+    """
+    if is_remote(folder) or not (folder / "run.json").is_file():
+        return None
+    try:
+        before = (folder / "config.yaml").read_text("utf-8")
+        if _measured(before) == _measured(config):
+            return None
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    earlier = folder / EARLIER
+    number = 1 + max((int(kept.name) for kept in earlier.glob("*") if kept.name.isdecimal()), default=0)
+    target = earlier / str(number)
+    target.mkdir(parents=True)
+    for name in RESULTS:
+        if (folder / name).exists():
+            (folder / name).rename(target / name)
+    return target
+
+
+def _measured(config: str) -> dict[str, Any]:
+    """What a config says of what is measured."""
+    settings: dict[str, Any] = load_yaml(config, "config.yaml")
+    return {name: value for name, value in settings.items() if name not in WORKING and value not in (None, [], "")}
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,11 +10,13 @@ of each other. What they make lies in the cache; what failed lies here, so that 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +24,16 @@ from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.errors import UsageError
-from earmark.runs.config import RunSettings
-from earmark.runs.folder import make_folder, write_text
+from earmark.runs.config import CacheOptions, RunSettings
+from earmark.runs.engine import reason_of
+from earmark.runs.folder import logging_to, make_folder, write_text
 from earmark.runs.identity import fingerprint
+from earmark.runs.store import Cache, open_cache
 from earmark.wording import counted, first_of
 
 SHARDS = "shards"
+
+log = logging.getLogger("earmark.runs")
 
 
 class Share(NamedTuple):
@@ -112,6 +118,30 @@ def read_shard(run: Path, share: Share) -> ShardRecord | None:
         return ShardRecord(**known)
     except (OSError, ValueError, TypeError):
         return None
+
+
+@contextmanager
+def working_on(
+    share: Share, config: RunSettings, run: Path, cache: CacheOptions, steps: Sequence[str] = ()
+) -> Iterator[tuple[ShardRecord, Cache]]:
+    """The record of a share, with what it knew before, and its cache; how it ends is written down, however it ends."""
+    before = read_shard(run, share)
+    record = ShardRecord(share.number, share.of, steps=list(steps), config=config_key(config))
+    if before is not None:
+        record.about, record.counts = before.about, before.counts
+    write_shard(run, record)
+    with logging_to(shard_folder(run, share)), open_cache(cache.url, cache.policy) as opened:
+        log.info("earmark %s: shard %s into %s, cache %s", __version__, share, run, opened.url)
+        try:
+            yield record, opened
+            record.status = "finished"
+            log.info("finished: %s", "; ".join(f"{step} {amounts}" for step, amounts in record.counts.items()))
+        except BaseException as error:
+            record.status = reason_of(error)
+            log.error("stopped: %s", record.status)
+            raise
+        finally:
+            write_shard(run, record)
 
 
 def read_shards(run: Path) -> list[ShardRecord]:

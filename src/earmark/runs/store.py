@@ -44,7 +44,7 @@ STALE_SECONDS = 24 * 3600
 """A part older than this belongs to a writer that is gone."""
 RECENT = 12
 """Entries that `Cache.recent` holds in memory."""
-_HEADER_GUESS = 1 << 16
+HEADER_GUESS = 1 << 16
 _HEADERS_AT_ONCE = 256
 
 log = logging.getLogger("earmark.runs")
@@ -188,6 +188,11 @@ class Cache:
         self._root = Path(os.path.abspath(root)) if self.local else root  # noqa: PTH100 (`..` goes, links stay)
         self.url = str(self._root)
 
+    @property
+    def root(self) -> Path:
+        """Where the entries lie."""
+        return self._root
+
     def folder(self) -> Path | None:
         """The cache as a folder of this machine, or None when it lies elsewhere."""
         return self._root if self.local else None
@@ -276,7 +281,7 @@ class Cache:
 
     def _batch_of_headers(self, kind: str, sizes: Mapping[str, int]) -> dict[str, Header | Damaged]:
         found: dict[str, Header | Damaged] = {}
-        known = dict(zip(sizes, self._heads(kind, {key: min(_HEADER_GUESS, sizes[key]) for key in sizes}), strict=True))
+        known = dict(zip(sizes, self._heads(kind, {key: min(HEADER_GUESS, sizes[key]) for key in sizes}), strict=True))
         longer: dict[str, int] = {}
         for key, data in known.items():
             with contextlib.suppress(Damaged):  # which is found again below

@@ -9,7 +9,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from earmark.atomic import write_whole
@@ -24,8 +24,12 @@ from earmark.tables import csv_text, decode_text, parquet_bytes, read_bytes, rea
 def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     """The rows of a .csv, .jsonl, .json or .parquet score table; errors say where."""
     source = locate(path)
+    return decode_rows(read_bytes(source, "score file"), source)
+
+
+def decode_rows(data: bytes, source: PurePath) -> list[Row]:
+    """The rows in the bytes of such a file; `source` is its name, by which errors call it."""
     decode = _READERS.get(source.suffix.lower())
-    data = read_bytes(source, "score file")
     if decode is None:
         raise InputError(f'{source}: a score table is one of {", ".join(_READERS)}, not "{source.suffix}".')
     if not data.strip():
@@ -33,7 +37,7 @@ def read_rows(path: str | os.PathLike[str]) -> list[Row]:
     return list(decode(data, source))
 
 
-def _decode_csv(data: bytes, source: Path) -> Iterator[Row]:
+def _decode_csv(data: bytes, source: PurePath) -> Iterator[Row]:
     lines = read_csv(decode_text(data, source), source)
     header = [name.strip() for name in next(lines).cells]
     _check_columns(header, source)
@@ -62,7 +66,7 @@ def _parse_number(cell: str, where: str) -> float | int | None:
         ) from None
 
 
-def _check_columns(names: Sequence[str], source: Path) -> None:
+def _check_columns(names: Sequence[str], source: PurePath) -> None:
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):
         raise InputError(f"{source} is not separated by commas; save it as comma-separated values.")
     for name in names:
@@ -104,7 +108,7 @@ def _parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where} is not a score table ({error}); write the table again.") from error
 
 
-def _decode_jsonl(data: bytes, source: Path) -> Iterator[Row]:
+def _decode_jsonl(data: bytes, source: PurePath) -> Iterator[Row]:
     for number, line in enumerate(decode_text(data, source).split("\n"), start=1):
         if not line.strip():
             continue
@@ -115,7 +119,7 @@ def _decode_jsonl(data: bytes, source: Path) -> Iterator[Row]:
         yield _row(record, where)
 
 
-def _decode_json(data: bytes, source: Path) -> Iterator[Row]:
+def _decode_json(data: bytes, source: PurePath) -> Iterator[Row]:
     table = _parse_json(decode_text(data, source), str(source))
     if not isinstance(table, list):
         raise InputError(f"{source} is not a JSON array; a score table is an array of rows.")
@@ -125,7 +129,7 @@ def _decode_json(data: bytes, source: Path) -> Iterator[Row]:
         yield _row(record, f"{source}, row {number}")
 
 
-def _decode_parquet(data: bytes, source: Path) -> Iterator[Row]:
+def _decode_parquet(data: bytes, source: PurePath) -> Iterator[Row]:
     parquet = require("pyarrow.parquet", "Parquet files", "parquet")
     try:
         table = parquet.ParquetFile(io.BytesIO(data)).read()
@@ -139,7 +143,7 @@ def _decode_parquet(data: bytes, source: Path) -> Iterator[Row]:
         yield _row(record, f"{source}, row {number}")
 
 
-_READERS: dict[str, Callable[[bytes, Path], Iterator[Row]]] = {
+_READERS: dict[str, Callable[[bytes, PurePath], Iterator[Row]]] = {
     ".csv": _decode_csv,
     ".jsonl": _decode_jsonl,
     ".json": _decode_json,

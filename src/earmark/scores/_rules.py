@@ -14,7 +14,7 @@ from earmark.scores._combining import UNBOUNDED, Around, combine
 from earmark.scores._table import Scores
 from earmark.scores.metrics import metric_facts
 from earmark.scores.rows import Row, distinct
-from earmark.scores.spelling import mean_over, without_sample
+from earmark.scores.spelling import mean_over, refuse_shared
 
 
 class VocSimSubset(NamedTuple):
@@ -106,14 +106,18 @@ def find_rule(name: str) -> Rule:
     raise UsageError(f'There is no aggregation rule "{name}"; the rules are {", ".join(RULES)}.{hint}')
 
 
+_NEXT_TO_NOTHING = 1e-150
+
+
 def harmonic_mean(values: Sequence[float]) -> float | None:
-    """count / sum of 1 / value; 0, to which it tends, where one is 0, and None of none or with a negative one.
+    """count / sum of 1 / value; 0, to which it tends, where one is 0 (or below 1e-150, whose 1 / value has no square
+    that a number holds), and None of none or with a negative one.
 
     How Codec-SUPERB makes the overall score of a category from those of its datasets.
     """
     if not values or min(values) < 0.0:
         return None
-    return 0.0 if min(values) == 0.0 else len(values) / math.fsum(1.0 / value for value in values)
+    return 0.0 if min(values) < _NEXT_TO_NOTHING else len(values) / math.fsum(1.0 / value for value in values)
 
 
 def aggregate(
@@ -168,7 +172,7 @@ def aggregate(
 
 def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], strict: bool, harmonic: bool) -> Row:
     rows = [members[name] for name in wanted if name in members and members[name].status == "ok"]
-    _refuse_shared(row.subset for row in rows)
+    refuse_shared((row.subset for row in rows), "subsets of one mean")
     values = [row.value for row in rows if row.value is not None]
     have = {row.subset for row in rows if row.value is not None}
     missing = [
@@ -217,17 +221,6 @@ def _aggregated(rule: Rule, members: Mapping[str, Row], wanted: Sequence[str], s
         unit=_shared(rows, "unit") if low is not None else "",
         shuffle=_shared(rows, "shuffle"),
     )
-
-
-def _refuse_shared(subsets: Iterable[str]) -> None:
-    """InputError where a subset and a sample of it, or two samples of it, would count as two."""
-    seen: dict[str, str] = {}
-    for name in subsets:
-        other = seen.setdefault(without_sample(name), name)
-        if other != name:
-            raise InputError(
-                f'"{other}" and "{name}" share clips and cannot be two subsets of one mean: choose one of them.'
-            )
 
 
 def _total(rows: Sequence[Row], name: str) -> float | None:

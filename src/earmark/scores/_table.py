@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.displayed import Displayed
+from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.places import locate
 from earmark.scores._files import json_array, read_rows, write_rows
-from earmark.scores.rows import COLUMNS, DEFAULTS, KEY, Row, distinct
+from earmark.scores.rows import COLUMNS, COUNTS, DEFAULTS, KEY, NUMBERS, Row, distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +22,8 @@ PointKey: TypeAlias = tuple[str, str, str, str]
 """(distance, correction, protocol, metric)"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scores(Displayed):
     """An ordered table of rows, with per-point values when they were asked for.
 
     `per_point` maps (distance, correction, protocol, metric) to one float64 value for each point, NaN where
@@ -98,6 +99,20 @@ class Scores:
     def to_json(self) -> str:
         """A JSON array of rows, one to a line."""
         return json_array(self.rows)
+
+    def to_pandas(self) -> Any:
+        """A data frame of pandas: a line for each row, all columns; a missing number is NaN, a missing count <NA>."""
+        pandas = require("pandas", "A data frame", "notebook")
+        columns = {name: [getattr(row, name) for row in self.rows] for name in COLUMNS}
+        types = {name: "Int64" if name in COUNTS else "float64" for name in NUMBERS}
+        return pandas.DataFrame(columns).astype(types)
+
+    def to_polars(self) -> Any:
+        """The same as a data frame of polars; what is missing is null."""
+        polars = require("polars", "A data frame of polars", "notebook")
+        kinds = {name: polars.Int64 if name in COUNTS else polars.Float64 for name in NUMBERS}
+        columns = {name: [getattr(row, name) for row in self.rows] for name in COLUMNS}
+        return polars.DataFrame(columns, schema={name: kinds.get(name, polars.String) for name in COLUMNS})
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as .csv, .jsonl, .json or .parquet, by suffix.

@@ -25,6 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 UNBOUNDED = (-math.inf, math.inf)
 FRACTION = (0.0, 1.0)
+LEADING = ("P@1", "P@5", "GSR")
+"""What VocSim's main tables, ablations and figures show; their printed averages are over public subsets."""
 
 FAMILIES: dict[str, tuple[str, str]] = {
     "retrieval": ("earmark.metrics.retrieval", "P@1 P@5"),

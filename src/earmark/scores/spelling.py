@@ -2,7 +2,7 @@
 
     column      stands in                    as                                      content
     ablation    subset, distance, protocol   BS1~noise0.05, cosine+dtw, tandem:3     noise0.05, dtw, tandem:3
-                                             BS1~50x5, BS1~50x5:random               sample50x5, sample50x5:random
+                                             BS1~50x5, BS1~50x5:random:seed3         sample50x5, sample50x5:random:seed3
     aggregate   subset                       mean, mean:public                       mean, mean:public
     statistic   metric                       pesq:p1, P@1:difference                 p1, difference
 
@@ -17,6 +17,7 @@ such as the subset of a sample that was exported.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ SAMPLED = "clips drawn as queries"
 """In the reason of a row whose value rests on a sample of queries."""
 MEAN = "mean"
 _NOISE = re.compile(r"~(noise\d+(?:\.\d+)?(?:e-\d+)?)$")
-_SAMPLE = re.compile(r"~((?:\d+|all)x(?:\d+|all)(?::random)?)(?=~|$)")
+_SAMPLE = re.compile(r"~((?:\d+|all)x(?:\d+|all)(?::random)?(?::seed\d+)?)(?=~|$)")
 _RERANKED = "+dtw"
 _STATISTICS = ("difference", "p1")
 
@@ -121,6 +122,15 @@ def split_metric(metric: str) -> tuple[str, str]:
     """The metric and its statistic: ("pesq", "p1") of `pesq:p1`, ("P@1", "") of `P@1`."""
     base, colon, statistic = metric.rpartition(":")
     return (base, statistic) if colon and statistic in _STATISTICS else (metric, "")
+
+
+def refuse_shared(subsets: Iterable[str], what: str) -> None:
+    """InputError where a subset and a sample of it, or two samples of it, would count as two."""
+    seen: dict[str, str] = {}
+    for name in subsets:
+        other = seen.setdefault(without_sample(name), name)
+        if other != name:
+            raise InputError(f'"{other}" and "{name}" share clips and cannot be two {what}: choose one of them.')
 
 
 def refuse_reserved(subset: str, where: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from earmark.errors import InputError, did_you_mean
@@ -42,12 +42,12 @@ def validate(rows: Iterable[Row]) -> list[str]:
     return [problem.message for problem in table_problems(rows)]
 
 
-def table_problems(rows: Iterable[Row]) -> Iterator[RowProblem]:
-    """What is wrong with the rows, as values, row by row."""
+def table_problems(rows: Iterable[Row], facts_of: Callable[[str], Metric] = metric_facts) -> Iterator[RowProblem]:
+    """What is wrong with the rows, as values, row by row. `facts_of` knows the metrics, or raises InputError."""
     first_with: dict[tuple[str, ...], int] = {}
     for number, row in enumerate(rows, start=1):
         at = f"Row {number} ({row.metric})" if row.metric else f"Row {number}"
-        for code, column, message in _problems(row):
+        for code, column, message in _problems(row, facts_of):
             yield RowProblem(number, code, column, f"{at}: {message}")
         earlier = first_with.setdefault(row.key, number)
         if earlier != number:
@@ -55,13 +55,13 @@ def table_problems(rows: Iterable[Row]) -> Iterator[RowProblem]:
             yield RowProblem(number, "repeated_row", "", message)
 
 
-def _problems(row: Row) -> Iterator[tuple[str, str, str]]:
+def _problems(row: Row, facts_of: Callable[[str], Metric]) -> Iterator[tuple[str, str, str]]:
     facts: Metric | None = None
     if not row.metric:
         yield "no_metric", "metric", "metric is empty; name one."
     else:
         try:
-            facts = metric_facts(row.metric)
+            facts = facts_of(row.metric)
         except InputError as error:
             yield "unknown_metric", "metric", f"unknown metric: {error}"
     if row.status not in STATUSES:

@@ -10,13 +10,12 @@ from earmark.submissions._cards import Dataset, Kind, SystemCard, card_from, com
 from earmark.submissions._documents import Document, Provenance, read_document, schema
 from earmark.submissions._problems import Problem, Refused
 from earmark.submissions._strictness import Limits
-from earmark.submissions.rules import KnownBoard, Verdict, check, enforce, known_boards
+from earmark.submissions.rules import Verdict, check, enforce
 
 __all__ = [
     "Dataset",
     "Document",
     "Kind",
-    "KnownBoard",
     "Limits",
     "Problem",
     "Provenance",
@@ -27,7 +26,6 @@ __all__ = [
     "check",
     "combined",
     "enforce",
-    "known_boards",
     "plain_card",
     "read_document",
     "schema",

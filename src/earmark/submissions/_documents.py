@@ -20,15 +20,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from operator import attrgetter
+from pathlib import PurePosixPath
 from typing import Any, Literal, cast, get_args
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, quoted
-from earmark.scores import COLUMNS, Row, Scores, read_scores
+from earmark.errors import EarmarkError, InputError, did_you_mean, quoted
+from earmark.scores import COLUMNS, Row, Scores, decode_rows
 from earmark.scores.rows import COUNTS, DEFAULTS, NUMBERS, distinct
 from earmark.scores.spelling import columns_of
 from earmark.submissions._cards import Dataset, SystemCard, card_from, dataset_from, plain_card
@@ -90,6 +90,10 @@ class Document:
         bare = tuple(SystemCard(name) for name in distinct(rows, "system") if name not in with_card)
         return cls(board, given + bare, Scores(rows), **more)
 
+    def for_board(self, board: str) -> Document:
+        """The same scores for a board of another name."""
+        return replace(self, board=board, scores=Scores(tuple(replace(row, suite=board) for row in self.scores)))
+
     @property
     def version(self) -> str:
         """What measured the scores, as their rows say: one version, or several with commas."""
@@ -132,12 +136,16 @@ class Document:
         return hashlib.sha256(self._bytes).hexdigest()
 
 
+_CELLS = attrgetter(*COLUMNS)
+_UNSAID = {**DEFAULTS, "metric": None}
+
+
 def _plain_row(row: Row, board: str) -> dict[str, Any]:
     """The cells that say something that the document's board and the row's own names do not."""
-    said_elsewhere = {**DEFAULTS, "suite": board, "metric": None}
-    said_elsewhere |= columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict()
-    cells = {name: getattr(row, name) for name in COLUMNS}
-    return {name: cell for name, cell in cells.items() if cell != said_elsewhere[name]}
+    elsewhere: dict[str, Any] = {**_UNSAID, "suite": board}
+    elsewhere |= columns_of(row.subset, row.distance, row.protocol, row.metric)._asdict()
+    named = zip(COLUMNS, _CELLS(row), elsewhere.values(), strict=True)
+    return {name: cell for name, cell, known in named if cell != known}
 
 
 def schema() -> dict[str, Any]:
@@ -184,7 +192,7 @@ def read_document(
     name = PurePosixPath(filename.replace("\\", "/")).name or "document.json"
     suffix = PurePosixPath(name).suffix.lower()
     if len(data) > limits.max_body:
-        raise InputError(f"{name} has {len(data):,} bytes; at most {limits.max_body:,} are taken: send it in parts.")
+        raise InputError(f"{name} has {len(data):,} bytes; at most {limits.max_body:,} are taken: {limits.remedy}.")
     refuse_compressed(data, name)
     if not data.strip():
         raise InputError(f"{name} is empty; a score table has at least a header and a row.")
@@ -198,8 +206,8 @@ def read_document(
         document = Document.of(Scores(tuple(rows)), board=board, cards=given)
     if len(document.cards) > limits.max_systems:
         raise InputError(
-            f"The document has {len(document.cards):,} systems; at most {limits.max_systems:,} are taken: send it in "
-            "parts."
+            f"The document has {len(document.cards):,} systems; at most {limits.max_systems:,} are taken: "
+            f"{limits.remedy}."
         )
     return document
 
@@ -292,7 +300,7 @@ def _rows(
     for number, record in enumerate(records, start=1):
         where = f"{name}, row {number}"
         if number > limits.max_rows:
-            raise InputError(f"{name} has more than {limits.max_rows:,} rows; send it in parts.")
+            raise InputError(f"{name} has more than {limits.max_rows:,} rows; {limits.remedy}.")
         if not isinstance(record, dict):
             raise InputError(f"{where} is not a JSON object; a score table is an array of rows.")
         for column in record:
@@ -309,17 +317,9 @@ def _rows(
 
 
 def _from_table(data: bytes, name: str, suffix: str, limits: Limits) -> Iterable[Row]:
-    """A CSV or Parquet table, read by the score table's own reader, which reads files."""
+    """A CSV or Parquet table, read by the score table's own reader."""
     if suffix == ".parquet":
         check_parquet(data, name, limits)
     elif data.count(b"\n") > limits.max_rows + 1:
-        raise InputError(f"{name} has more than {limits.max_rows:,} lines; send it in parts.")
-    with tempfile.TemporaryDirectory(prefix="earmark-") as folder:
-        source = Path(folder) / f"table{suffix}"
-        source.write_bytes(data)
-        try:
-            return read_scores(source).rows
-        except UsageError:
-            raise
-        except EarmarkError as error:
-            raise InputError(str(error).replace(str(source), name)) from None
+        raise InputError(f"{name} has more than {limits.max_rows:,} lines; {limits.remedy}.")
+    return decode_rows(data, PurePosixPath(name))

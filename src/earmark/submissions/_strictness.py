@@ -15,19 +15,22 @@ from typing import Any
 import numpy as np
 
 from earmark.errors import InputError, quoted, require
-from earmark.scores import COLUMNS
+from earmark.scores import COLUMNS, KEY
 
 
 @dataclass(frozen=True)
 class Limits:
     """The most that one document, request or address may have."""
 
-    max_body: int = 8_000_000  # bytes of one document
-    max_rows: int = 200_000
+    max_body: int = 8_000_000  # bytes of one document, as it came and in Earmark's own form
+    max_rows: int = 100_000
     max_systems: int = 500
+    max_subsets: int = 500
+    max_settings: int = 100  # distances with their corrections and protocols, of one system
     max_depth: int = 32  # brackets within brackets in JSON
     max_text: int = 2_000  # characters of one cell or one line of a card
     max_address: int = 8_000  # bytes of path and query
+    remedy: str = "send it in parts"  # what whoever has more than that may do
 
 
 # A string that does not end takes all the rest: else every quotation mark in it would be tried as another start.
@@ -45,7 +48,8 @@ _MAGIC = {
 _MOST_DIGITS = 400
 # Snappy makes at most about 20 bytes of one; zstd, gzip and the others make thousands.
 _PACKINGS = ("UNCOMPRESSED", "SNAPPY")
-_ROWS_AT_ONCE = 128
+_ROWS_AT_ONCE = 512
+_MOST_REPEATS = 100
 # As Python's values a table takes several times as much as in Arrow's columns.
 _UNPACKED = 12  # bytes of columns for each byte that a document may have: 200,000 rows with every column full
 _TEXT = 5  # bytes of texts, each counted as often as it stands in a row
@@ -129,15 +133,34 @@ def check_parquet(data: bytes, name: str, limits: Limits) -> None:
     except Exception as error:  # damaged files surface as Arrow's own errors, OSError, UnicodeDecodeError and others
         raise _unreadable(name, error) from error
     if footer.num_rows > limits.max_rows:
-        raise InputError(f"{name} has {footer.num_rows:,} rows; at most {limits.max_rows:,} are taken.")
+        raise InputError(
+            f"{name} has {footer.num_rows:,} rows; at most {limits.max_rows:,} are taken: {limits.remedy}."
+        )
     if footer.num_columns > len(COLUMNS) or footer.num_row_groups > max(1, footer.num_rows):
         raise InputError(f"{name} has {footer.num_columns} columns; a score table has at most {len(COLUMNS)}.")
     for packing in sorted(packings - set(_PACKINGS)):
         raise InputError(f"{name} is packed with {packing}; write it with snappy or without compression.")
     unpacked = sum(part.total_uncompressed_size for part in parts)
     if unpacked > _UNPACKED * limits.max_body:
-        raise InputError(f"{name} unpacks to {unpacked:,} bytes; send it in parts.")
+        raise InputError(f"{name} unpacks to {unpacked:,} bytes; {limits.remedy}.")
     _measure_texts(file, name, names, limits)
+    _refuse_repeats(file, name, names)
+
+
+def _refuse_repeats(file: Any, name: str, names: list[str]) -> None:
+    """InputError for a table that says the same again and again, before a row of it is made: a few kilobytes hold
+    100,000 equal rows. Of a table with few of them the rules say which."""
+    keys = [column for column in KEY if column in names]
+    try:
+        table = file.read(columns=keys)
+        distinct = table.group_by(keys, use_threads=False).aggregate([]).num_rows if keys else 1
+    except Exception as error:
+        raise _unreadable(name, error) from error
+    if table.num_rows - distinct > _MOST_REPEATS:
+        raise InputError(
+            f"{name} has {table.num_rows:,} rows, and only {distinct:,} different ones by {', '.join(keys)}; keep one "
+            "of each."
+        )
 
 
 def _measure_texts(file: Any, name: str, names: list[str], limits: Limits) -> None:
@@ -157,7 +180,7 @@ def _measure_texts(file: Any, name: str, names: list[str], limits: Limits) -> No
                 if longest > 4 * limits.max_text:
                     raise InputError(f'{name}, column "{column}" holds a text of {longest:,} bytes; shorten it.')
             if total > _UNPACKED * limits.max_body or texts > _TEXT * limits.max_body:
-                raise InputError(f"{name} unpacks to more than {_TEXT * limits.max_body:,} bytes; send it in parts.")
+                raise InputError(f"{name} unpacks to more than {_TEXT * limits.max_body:,} bytes; {limits.remedy}.")
     except InputError:
         raise
     except Exception as error:

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 from earmark._version import __version__
 from earmark.atomic import replacing
+from earmark.definitions import Definition, from_plain
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.progress import Progress, progress_bar
 from earmark.submissions._problems import Problem
@@ -94,6 +95,13 @@ class BoardClient:
     def submission(self, submission: str) -> Receipt:
         """What became of a submission."""
         return self._receipt(self._ask("GET", "/v1/submissions/" + urllib.parse.quote(submission, safe="")))
+
+    def definition(self, board: str) -> Definition | None:
+        """What a board is, as its host says; None where there is no such board, or it says nothing."""
+        try:
+            return from_plain(self._ask("GET", f"/v1/boards/{urllib.parse.quote(board, safe='')}/definition"))
+        except (BoardRefusal, UsageError):
+            return None
 
     def find(self, board: str, digest: str) -> Receipt | None:
         """Your newest submission of a document that is pending or accepted, among the last hundred."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from earmark import published
 from earmark.published import PAPERS, codec_family, vocsim_family
+from earmark.published.families import VOCSIM_MODELS
 from earmark.scores import Scores
 from earmark.scores.rows import distinct
 from earmark.submissions._cards import SystemCard
@@ -21,6 +22,11 @@ _COST_NAMES = {
 }  # fmt: skip
 """What Table 17 of VocSim calls each model."""
 _TRAINED_ON_THE_SUITE = ("VAE", "AE")
+_POOLINGS = {
+    "MTF": "means over time and features", "TF": "first frame and first feature", "T": "first frame",
+    "F": "first feature",
+}  # fmt: skip
+"""What the ends of VocSim's codes mean."""
 _PCA = re.compile(r"(?P<code>.+) D(?P<size>\d+)")
 
 
@@ -37,20 +43,27 @@ def _vocsim_cards(scores: Scores) -> list[SystemCard]:
     cards = []
     for name in distinct(scores.rows, "system"):
         model = vocsim_family(name, "model")
-        reduced = _PCA.fullmatch(name)
-        code = reduced["code"] if reduced else name
         cards.append(
             _card(
                 "vocsim",
                 name,
-                title=f"{model} ({code})" + (f", PCA to {reduced['size']} dimensions" if reduced else ""),
+                title=_vocsim_title(name),
                 family=model,
-                description="As printed in the paper; the code names the model and how its frames were pooled.",
+                description="As printed in the paper; its code names the model and how its frames were pooled.",
                 training_free=model not in _TRAINED_ON_THE_SUITE,
                 parameters_m=sizes.get(model),
             )
         )
     return cards
+
+
+def _vocsim_title(name: str) -> str:
+    """What a code means: EWMTF D100 is "Whisper, means over time and features, PCA to 100"."""
+    reduced = _PCA.fullmatch(name)
+    code, model = reduced["code"] if reduced else name, vocsim_family(name, "model")
+    base = min((own for own, other in VOCSIM_MODELS.items() if other == model), key=len, default=code)
+    size = f"PCA to {reduced['size']}" if reduced else ""
+    return ", ".join(filter(None, [model, _POOLINGS.get(code.removeprefix(base), ""), size]))
 
 
 def _codec_cards(scores: Scores) -> list[SystemCard]:

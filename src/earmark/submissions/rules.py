@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain, islice
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from earmark import published
-from earmark.errors import EarmarkError, did_you_mean, quoted
-from earmark.scores import RULES, VOCSIM_SUBSETS, Row, metric_facts
+from earmark.definitions import Definition, paper_boards
+from earmark.definitions.settings import is_correction, is_distance, known_corrections, known_distances
+from earmark.errors import EarmarkError, InputError, did_you_mean, nearest_names, quoted
+from earmark.scores import METRICS, RULES, Metric, Row, metric_facts
 from earmark.scores.spelling import mean_over, without_sample
 from earmark.scores.validation import table_problems
 from earmark.submissions._cards import SystemCard
@@ -29,7 +28,6 @@ from earmark.submissions._strictness import Limits
 from earmark.submissions.texts import fault_of, joined_likeness, likeness
 from earmark.wording import counted
 
-BOARDS_WITH_BLIND_SUBSETS = ("vocsim",)
 _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _HASH = re.compile(r"[0-9a-f]{16,128}")
 _LISTED_PROBLEMS = 100
@@ -40,23 +38,13 @@ _NAME = 200
 _MOST_ENTRIES = 200
 _OF_NO_CLIPS = frozenset({"delay_ms", "kbps", "parameters_m", "macs_g"})
 """Metrics that may be declared or counted of the system itself: 0 clips, or an unknown number, is no contradiction."""
+_NO_VERSION = ("does not say which version measured it.", "do not say which version measured them.")
+_NO_HASH = (
+    "has no hash of its inputs: it cannot be compared with a run of the same.",
+    "have no hash of their inputs: they cannot be compared with a run of the same.",
+)
 _MOST = {"subset": _NAME, "system": _NAME, "distance": 60, "correction": 60, "protocol": 60, "metric": 60}
 """The most characters of a name. Databases find rows by these, and do not take long ones."""
-
-
-class KnownBoard(NamedTuple):
-    """What is known of a board before anybody submits: its subsets with their clips (None: not known).
-
-    `others` are subsets that are no part of the suite and allowed there, such as applications. `blind` ones only the
-    host can measure.
-    """
-
-    subsets: Mapping[str, int | None]
-    others: frozenset[str] = frozenset()
-    blind: frozenset[str] = frozenset()
-
-
-KnownBoards = Mapping[str, KnownBoard]
 
 
 @dataclass(frozen=True)
@@ -67,54 +55,31 @@ class Verdict:
     warnings: list[str] = field(default_factory=list)
 
 
-@cache
-def blind_subsets(board: str) -> frozenset[str]:
-    """The subsets of a board that nobody but its host can listen to, as the paper says: no author can measure them.
-
-    Hosts announce others to their own board, which knows them all (`Store.blind_subsets`).
-    """
-    return frozenset(
-        subset.name for subset in VOCSIM_SUBSETS if board in BOARDS_WITH_BLIND_SUBSETS and subset.status == "blind"
-    )
-
-
-def known_boards() -> KnownBoards:
-    """VocSim's subsets with the clips that the paper counts, and Codec-SUPERB's datasets and applications."""
-    clips = {cell["subset"]: int(cell["n_samples"]) for cell in published.read("vocsim_table1_subsets")}
-    datasets = dict.fromkeys(cell["dataset"] for cell in published.read("codec_superb_scores"))
-    applications = frozenset(
-        row.subset for row in published.load("codec-superb") if row.subset not in datasets and ":" not in row.subset
-    )
-    return {
-        "vocsim": KnownBoard(
-            {subset.name: clips[subset.name] for subset in VOCSIM_SUBSETS}, blind=blind_subsets("vocsim")
-        ),
-        "codec-superb": KnownBoard({**dict.fromkeys(datasets, None), "NSynth": None}, applications),
-    }
-
-
 def check(
     document: Document,
-    known: KnownBoards | None = None,
+    known: Mapping[str, Definition] | None = None,
     limits: Limits | None = None,
     announced: Collection[str] = (),
 ) -> Verdict:
     """Everything that is wrong with a document, and what is worth knowing about it.
 
+    `known` are definitions of boards, by default those of the papers. Some take no other subsets than theirs.
     `announced` are subsets of its board that a host measures blind, beside those that are known to be.
     """
     limits = limits or Limits()
     rows = document.scores.rows
-    board = (known_boards() if known is None else known).get(document.board)
+    board = (paper_boards() if known is None else known).get(document.board)
     blind = frozenset(announced) | (board.blind if board else frozenset())
     found = chain(
         _shape(document, limits),
         _cards(document.cards, limits),
         _texts(rows, limits),
         _run_texts(document, limits),
-        run_problems(document),
+        run_problems(document, board.known_facts if board else metric_facts),
         () if board is None else _subsets(rows, board, document.board, announced),
         _claims(rows, blind) if blind and document.provenance == "self-reported" else (),
+        _stored(document, limits),
+        _settings(rows, board),
     )
     # A sentence costs far more than a row: whoever sends 200,000 wrong rows is told of the first and costs no more.
     problems = list(islice(found, _LISTED_PROBLEMS + 1))
@@ -123,17 +88,22 @@ def check(
     return Verdict(problems, _warnings(document) + ([] if board is None else _sizes(rows, board)))
 
 
-def enforce(document: Document, limits: Limits | None = None, announced: Collection[str] = ()) -> Verdict:
+def enforce(
+    document: Document,
+    limits: Limits | None = None,
+    announced: Collection[str] = (),
+    known: Mapping[str, Definition] | None = None,
+) -> Verdict:
     """The verdict on a document without problems; `Refused` for any other."""
-    verdict = check(document, limits=limits, announced=announced)
+    verdict = check(document, known, limits, announced)
     if verdict.problems:
         raise Refused(verdict.problems)
     return verdict
 
 
-def run_problems(document: Document) -> Iterator[Problem]:
+def run_problems(document: Document, facts_of: Callable[[str], Metric] = metric_facts) -> Iterator[Problem]:
     """What no measurement can give, and what a run of codecs lacks."""
-    yield from _measurements(document.scores.rows)
+    yield from _measurements(document.scores.rows, facts_of)
     if document.definitions:
         yield from _codec_run(document)
 
@@ -160,13 +130,7 @@ def _shape(document: Document, limits: Limits) -> Iterator[Problem]:
         yield _problem("board_name", message, "board")
     if not rows:
         yield _problem("no_scores", "The document has no scores; send at least one row.", "scores")
-    for part, name, items, most in (
-        ("scores", "rows", rows, limits.max_rows),
-        ("systems", "systems", names, limits.max_systems),
-    ):
-        if len(items) > most:
-            message = f"The document has {len(items):,} {name}; at most {most:,} are taken."
-            yield _problem("too_many", message, part)
+    yield from _extents(document, limits)
     for name, times in Counter(names).items():
         if times > 1:
             message = f"The document has {times} cards for {quoted(name)}; keep one of them."
@@ -186,6 +150,38 @@ def _shape(document: Document, limits: Limits) -> Iterator[Problem]:
             )
             yield _in_row("other_suite", place, "suite", message)
             break
+
+
+def _extents(document: Document, limits: Limits) -> Iterator[Problem]:
+    """What there is more of than one document may have."""
+    rows = document.scores.rows
+    for part, name, count, most in (
+        ("scores", "rows", len(rows), limits.max_rows),
+        ("systems", "systems", len(document.cards), limits.max_systems),
+        ("scores", "subsets", len({row.subset for row in rows}), limits.max_subsets),
+    ):
+        if count > most:
+            message = f"The document has {count:,} {name}; at most {most:,} are taken: {limits.remedy}."
+            yield _problem("too_many", message, part)
+    settings = {(row.system, row.distance, row.correction, row.protocol) for row in rows}
+    for name, count in Counter(setting[0] for setting in settings).items():
+        if count > limits.max_settings:
+            message = (
+                f"{quoted(name)} has {count:,} settings (distance, correction and protocol); at most "
+                f"{limits.max_settings:,} are taken: keep those that mean something."
+            )
+            yield _problem("too_many", message, "scores")
+
+
+def _stored(document: Document, limits: Limits) -> Iterator[Problem]:
+    """A packed table may say in few bytes what takes many where it is stored."""
+    try:
+        size = len(document.to_bytes())
+    except InputError:  # a text that cannot be written has a problem of its own
+        return
+    if size > limits.max_body:
+        message = f"The document is stored as {size:,} bytes; at most {limits.max_body:,} are taken: {limits.remedy}."
+        yield _problem("too_large", message, "scores")
 
 
 def card_problems(card: SystemCard, limits: Limits | None = None) -> list[Problem]:
@@ -285,6 +281,28 @@ def _texts(rows: Iterable[Row], limits: Limits) -> Iterator[Problem]:
                 fine.add(text)
 
 
+def _settings(rows: Iterable[Row], board: Definition | None) -> Iterator[Problem]:
+    """Distances and corrections that nobody knows: under free names one could try as many as one likes."""
+    distances, corrections = (board.distances, board.corrections) if board else ((), ())
+    seen: set[tuple[str, str]] = set()
+    for place, row in enumerate(rows):
+        if (row.distance, row.correction) in seen:
+            continue
+        seen.add((row.distance, row.correction))
+        if not is_distance(row.distance, distances):
+            yield _unknown_setting(place, "distance", row.distance, known_distances(distances))
+        if not is_correction(row.correction, corrections):
+            yield _unknown_setting(place, "correction", row.correction, known_corrections(corrections))
+
+
+def _unknown_setting(place: int, column: str, name: str, known: Collection[str]) -> Problem:
+    message = (
+        f": {quoted(name)} is no known {column}; choose from {', '.join(known)}, or ask the host to allow it."
+        f"{did_you_mean(name, known)}"
+    )
+    return _in_row(f"unknown_{column}", place, column, message)
+
+
 def _run_texts(document: Document, limits: Limits) -> Iterator[Problem]:
     for part, items in (("versions", document.versions), ("datasets", document.datasets)):
         if len(items) > limits.max_systems:
@@ -309,10 +327,17 @@ def _run_texts(document: Document, limits: Limits) -> Iterator[Problem]:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
+def _measurements(rows: tuple[Row, ...], facts_of: Callable[[str], Metric]) -> Iterator[Problem]:
     """What no measurement can give: the score table's own rules, and cells that contradict each other."""
-    for problem in table_problems(rows):
-        yield Problem(problem.code, problem.message, f"/scores/{problem.row - 1}", problem.field, problem.row)
+    unknown: set[str] = set()
+    for problem in table_problems(rows, facts_of):
+        message, metric = problem.message, rows[problem.row - 1].metric
+        if problem.code == "unknown_metric":
+            if metric in unknown:
+                continue
+            unknown.add(metric)
+            message = f"{quoted(metric)[1:-1]} is no metric that Earmark knows.{nearest_names(metric, METRICS)}"
+        yield Problem(problem.code, message, f"/scores/{problem.row - 1}", problem.field, problem.row)
     for place, row in enumerate(rows):
         at = f" ({row.metric})"
         if row.lift is not None and row.value is not None and row.baseline is not None:
@@ -320,7 +345,7 @@ def _measurements(rows: tuple[Row, ...]) -> Iterator[Problem]:
             if apart > _ROUNDING * max(1.0, abs(row.value)):
                 sum_of = f"lift {row.lift:g} is not value {row.value:g} minus baseline {row.baseline:g}; mend it."
                 yield _in_row("lift", place, "lift", f"{at}: {sum_of}")
-        elif row.lift is not None and abs(row.lift) > _span(row.metric):
+        elif row.lift is not None and abs(row.lift) > _span(row.metric, facts_of):
             message = f"{at}: no lift can be {row.lift:g}; it is value minus baseline."
             yield _in_row("lift", place, "lift", message)
         if row.sampled:
@@ -352,10 +377,10 @@ def _codec_run(document: Document) -> Iterator[Problem]:
                 yield _in_row(f"no_{name}", place, name, message)
 
 
-def _span(metric: str) -> float:
+def _span(metric: str, facts_of: Callable[[str], Metric]) -> float:
     """How far two values of a metric can lie apart; without end for a metric that is not known."""
     try:
-        low, high = metric_facts(metric).range
+        low, high = facts_of(metric).range
     except EarmarkError:
         return math.inf
     return high - low + _ROUNDING
@@ -368,16 +393,8 @@ def _warnings(document: Document) -> list[str]:
     outside = [row for row in measured if row.value is not None and not _inside(row)]
     means = sum(bool(row.aggregate) for row in rows)
     counts = (
-        (
-            sum(not row.version for row in measured),
-            "does not say which version measured it.",
-            "do not say which version measured them.",
-        ),
-        (
-            0 if printed else sum(_HASH.fullmatch(row.inputs) is None for row in measured),
-            "has no hash of its inputs: it cannot be compared with a run of the same.",
-            "have no hash of their inputs: they cannot be compared with a run of the same.",
-        ),
+        (sum(not row.version for row in measured), *_NO_VERSION),
+        (0 if printed else sum(_HASH.fullmatch(row.inputs) is None for row in measured), *_NO_HASH),
         (len(outside), "has a value outside of its interval.", "have values outside of their intervals."),
         (
             sum(row.status == "predicted" for row in rows),
@@ -416,6 +433,11 @@ def _warnings(document: Document) -> list[str]:
     return warnings
 
 
+def is_routine(warning: str) -> bool:
+    """Whether a warning is of the kind that nearly every table from elsewhere gets, and that decides nothing."""
+    return warning.endswith(_NO_VERSION + _NO_HASH)
+
+
 def _inside(row: Row) -> bool:
     ends = (row.low, row.value, row.high)
     return None in ends or row.low <= row.value <= row.high  # type: ignore[operator]
@@ -428,13 +450,16 @@ _MEANS = tuple(mean_over(name) for name in (*RULES, "speech", "audio", "music"))
 """The means that Earmark and the papers give; the board shows them and ranks by its own."""
 
 
-def _subsets(rows: Iterable[Row], board: KnownBoard, name: str, announced: Collection[str]) -> Iterator[Problem]:
-    allowed = {*board.subsets, *board.others, *announced, "", *_MEANS}
+def _subsets(rows: Iterable[Row], board: Definition, name: str, announced: Collection[str]) -> Iterator[Problem]:
+    allowed = {*board.subset_names, *announced, "", *_MEANS}
+    suite = [subset.name for subset in board.subsets if not subset.task]
     unknown: set[str] = set()
     for place, row in enumerate(rows):
         subset = row.labelled_subset
         whole = without_sample(subset)
-        if subset not in allowed and subset not in unknown and whole in allowed:
+        if board.other_subsets:
+            pass
+        elif subset not in allowed and subset not in unknown and whole in allowed:
             unknown.add(subset)
             message = (
                 f": {quoted(subset)} is a sample of {whole}, and {name} takes whole subsets; run it without --sample."
@@ -442,10 +467,10 @@ def _subsets(rows: Iterable[Row], board: KnownBoard, name: str, announced: Colle
             yield _in_row("sampled_subset", place, "subset", message)
         elif subset not in allowed and subset not in unknown:
             unknown.add(subset)
-            hint = did_you_mean(subset, allowed) or f" It has {', '.join(board.subsets)}."
+            hint = did_you_mean(subset, allowed) or f" It has {', '.join(suite)}."
             message = f": {name} has no subset {quoted(subset)}; rename it.{hint}"
             yield _in_row("unknown_subset", place, "subset", message)
-        clips = board.subsets.get(subset)
+        clips = board.subset(subset).clips
         if clips is not None and row.n is not None and row.n > clips:
             message = (
                 f" ({row.metric}): n is {row.n:,}, but {subset} has {clips:,} clips; measure it on the subset as it is "
@@ -480,14 +505,14 @@ def _claims(rows: Iterable[Row], blind: Collection[str]) -> Iterator[Problem]:
         yield _in_row("blind_subset", place, "subset", message)
 
 
-def _sizes(rows: Iterable[Row], board: KnownBoard) -> list[str]:
+def _sizes(rows: Iterable[Row], board: Definition) -> list[str]:
     """Subsets that were not measured whole: allowed, and worth knowing."""
     fewest: dict[str, int] = {}
     for row in rows:
-        clips = board.subsets.get(row.subset)
+        clips = board.subset(row.subset).clips
         if clips is not None and row.n is not None and row.status == "ok" and row.n < clips:
             fewest[row.subset] = min(row.n, fewest.get(row.subset, clips))
     return [
-        f"{subset} was measured on {count:,} of its {board.subsets[subset]:,} clips."
+        f"{subset} was measured on {count:,} of its {board.subset(subset).clips:,} clips."
         for subset, count in fewest.items()
     ]

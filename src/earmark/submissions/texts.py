@@ -22,6 +22,9 @@ _LOOKALIKES = str.maketrans(
     "ABEZHIKMNOPTYXaikvoptuxSIJABEKMHOPCTYXaekopcyxsijhld",
 )
 
+# Letters and digits that many typefaces draw alike, and small letters of phonetic alphabets.
+_ALIKE = str.maketrans("1i|0\u0131\u01c0\u2223\u0251\u0261", "lllolllag")
+
 _MARKS = re.compile(r"(?<!\d)\.|\.(?!\d)|[^\w.]|_")
 
 
@@ -66,3 +69,12 @@ def joined_likeness(name: str) -> str:
     """What a name looks like without what writers differ in: blanks, hyphens and other marks, but a decimal point."""
     shown = likeness(name)
     return _MARKS.sub("", shown) or shown
+
+
+def lookalike(name: str) -> str:
+    """What a name looks like at a glance: also without accents, and with 1, l and I, 0 and O taken for each other.
+
+    "EWMTF-D100" and "EWMTF Dl00" are alike. It is for remarks to people, not for refusals: "v1.0" and "vl.o" are too.
+    """
+    bare = "".join(mark for mark in unicodedata.normalize("NFKD", name) if not unicodedata.combining(mark))
+    return joined_likeness(bare.translate(_ALIKE)).translate(_ALIKE)

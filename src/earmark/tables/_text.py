@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 def one_line(text: str) -> str:
     """The text without line breaks and control characters: a name must not break a table or steer a terminal."""
-    return "".join(mark if mark.isprintable() else "?" for mark in " ".join(text.split()))
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(mark if mark.isprintable() else "?" for mark in line)
 
 
 def plain(text: str, most: int = 10_000) -> str:

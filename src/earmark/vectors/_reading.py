@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from earmark.errors import EarmarkError, InputError, UsageError
-from earmark.places import locate
+from earmark.places import is_remote, locate
 from earmark.vectors._array_files import npy_labels, npy_vectors, npz_labels, npz_vectors, pt_vectors
 from earmark.vectors._matching import match_rows
 from earmark.vectors._values import Joined, Labels, Vectors
-from earmark.vectors.columns import Asked, MissingColumn, NamelessColumns
+from earmark.vectors.birdnet_files import birdnet_files, read_birdnet
+from earmark.vectors.columns import Asked, MissingColumn, NamelessColumns, refuse_columns
 from earmark.vectors.table_files import csv_labels, csv_vectors, parquet_labels, parquet_vectors, txt_labels
 
 _Reader = TypeVar("_Reader")
@@ -59,6 +60,7 @@ def read_vectors(
         .csv      number columns, with or without a header; with `id`, `label`, `group` columns if there
         .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
         .pt       a 2-D tensor, or a dictionary as in .npz
+        .birdnet.embeddings.txt    windows of a recording, as BirdNET-Analyzer writes them; also a folder of these
 
     Of a .csv or .parquet file, labels, groups, ids, an index and columns whose name tells rows apart (class,
     speaker_id, fold, …) are no dimensions. `Vectors.columns` and `Vectors.summary` say which were used. A column that
@@ -78,6 +80,9 @@ def read_vectors(
         raise UsageError(f"{source} holds one matrix; a key chooses an array of .npz, .parquet or .pt files.")
     patterns = (dimensions,) if isinstance(dimensions, str) else tuple(dimensions)
     asked = Asked(label_column, groups, tuple(apart), patterns)
+    if not is_remote(source) and (files := birdnet_files(source)):
+        refuse_columns(source, label_column, groups)
+        return read_birdnet(source, files)
     with readable(source):
         found = reader_for(source, _VECTOR_READERS, "vectors")(source, key, asked)
     beside = {"ids": found.ids, "labels": found.labels, "groups": found.groups}

@@ -41,6 +41,10 @@ class ClassSample:
         many, each = ("all" if count is None else str(count) for count in (self.classes, self.clips))
         return f"{many}x{each}{':random' * self.random}"
 
+    def drawn_with(self, seed: int) -> str:
+        """The sample as names of subsets have it: `50x5`, `50x5:seed3` where another seed than 0 chose the clips."""
+        return f"{self}:seed{seed}" if seed and (self.random or self.clips is not None) else str(self)
+
 
 @dataclass(frozen=True)
 class Draw:

@@ -154,8 +154,12 @@ def _csv_lines(source: Path) -> Iterator[CsvLine]:
 
 
 def parquet_vectors(source: Path, key: str | None, asked: Asked) -> Vectors:
+    return arrow_vectors(_arrow_table(source), source, key, asked)
+
+
+def arrow_vectors(table: Any, source: Path, key: str | None, asked: Asked) -> Vectors:
+    """The vectors of an Arrow table, and the texts beside them; `source` is what messages call it."""
     types = require("pyarrow.types", *_PARQUET)
-    table = _arrow_table(source)
     names = list(table.column_names)
     index = _index_names(table)
     if key is not None and key not in names:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from earmark.board.api import shapes
 from earmark.board.api.rows import FILTERS, rows_of
+from earmark.board.boards.chosen import MOST_LETTERS
 from earmark.board.boards.pairs import compare
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import table
@@ -33,7 +34,7 @@ def boards(request: Request, context: Asked) -> Response:
 
     def make() -> shapes.BoardsShape:
         base = address_of(request)
-        current = (context.snapshots.current(name) for name in context.snapshots.boards())
+        current = (context.snapshots.current(name) for name in context.snapshots.listed())
         return shapes.BoardsShape(items=[_board(snapshot, base) for snapshot in current])
 
     return kept(request, make)
@@ -169,10 +170,10 @@ def compared(
     context: Asked,
     s: Annotated[list[str], Query(max_length=12, description='2 to 6 systems: "slug" or "slug:setting".')],
     metric: Annotated[str, Query(max_length=200)] = "",
-    over: Annotated[str, Query(max_length=200)] = "",
+    over: Annotated[str, Query(max_length=MOST_LETTERS, description="A mean, or subsets:ONE,OTHER.")] = "",
     protocol: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
-    """Systems side by side, and each pair subset by subset, with intervals from drawing the subsets again."""
+    """Systems side by side, and each pair subset by subset, with intervals and p-values corrected for 15 pairs."""
 
     def make() -> shapes.ComparisonShape:
         comparison = compare(_scored(context, board), s, metric=metric, over=over, protocol=protocol)

@@ -13,7 +13,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints,
 
 from earmark.board.boards.pairs import Compared, Difference
 from earmark.board.boards.table import Bitrate, Cell, Column, TableRow
-from earmark.board.records import Submission, System, Token, User
+from earmark.board.records import CardChange, Decision, Event, Submission, System, Token, User
 from earmark.submissions import Provenance, SystemCard
 
 Item = TypeVar("Item")
@@ -51,7 +51,7 @@ class SubmissionShape(fields_of(Submission)):  # type: ignore[misc]
     permalink: str = ""
 
 
-class UserShape(fields_of(User, without=("id",))):  # type: ignore[misc]
+class UserShape(fields_of(User, without=("id", "banned"))):  # type: ignore[misc]
     pass
 
 
@@ -148,9 +148,12 @@ class TableShape(BaseModel):
 
 
 class DifferenceShape(fields_of(Difference, one=str, other=str)):  # type: ignore[misc]
-    """One system minus another: the mean over subsets that both have, and its 95 % interval."""
+    """One system minus another: the mean over subsets that both have, its 95 % interval and p-value, both corrected for
+    the 15 pairs of six systems; null where they cannot be told apart. A difference of harmonic means has a p-value and
+    no interval. Where one of the two lacks subsets of the mean there is no verdict: the reason says so, and `shared` is
+    the `over` of the mean that both have."""
 
-    sure: bool = Field(description="Whether the interval leaves out 0.")
+    sure: bool = Field(description="Whether the p-value is below 5 %.")
 
 
 class ComparisonShape(BaseModel):
@@ -193,6 +196,10 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+class NameAsked(Asked):
+    name: Line
+
+
 class TokenAsked(Asked):
     label: Line = ""
 
@@ -210,3 +217,42 @@ class DecisionAsked(Asked):
     accept: bool
     reason: Line = ""
     provenance: Provenance | None = None
+
+
+class DecisionsAsked(DecisionAsked):
+    ids: Annotated[list[Line], Field(min_length=1, max_length=200)]
+
+
+class MarkAsked(Asked):
+    provenance: Provenance
+    reason: Line = ""
+
+
+class CorrectionAsked(Asked):
+    """New values of some fields of a card; null takes a fact back."""
+
+    card: Annotated[dict[Line, str | bool | int | float | list[Line] | None], Field(min_length=1, max_length=30)]
+    why: Line = ""
+
+
+class DecisionShape(fields_of(Decision)):  # type: ignore[misc]
+    """What became of one of several: its new state, or what is wrong."""
+
+
+class CardChangeShape(fields_of(CardChange, without=("decided_by",))):  # type: ignore[misc]
+    """A correction of a card: applied, or waiting for a moderator."""
+
+
+class EventShape(fields_of(Event)):  # type: ignore[misc]
+    """A line of the audit trail."""
+
+
+class OutlookShape(BaseModel):
+    """What a board would show if a submission were accepted."""
+
+    warnings: list[str]
+    standings: list[dict[str, Any]]
+    moved: list[dict[str, Any]]
+    tried: list[dict[str, Any]]
+    codecs: list[dict[str, Any]]
+    rows: list[dict[str, Any]]

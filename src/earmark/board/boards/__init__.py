@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from earmark.board.boards.costs import Front, pareto
 from earmark.board.boards.pairs import Comparison, compare
-from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot, Snapshots
+from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot
+from earmark.board.boards.snapshots import Snapshots
 from earmark.board.boards.subsets import SubsetSummary, summarise
 from earmark.board.boards.table import TablePage, table
 from earmark.board.boards.view import BoardView

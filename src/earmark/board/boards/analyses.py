@@ -19,18 +19,28 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from earmark.board.boards.snapshot import BEST, Snapshot, Snapshots
+from earmark.board.boards.snapshot import Snapshot
+from earmark.board.boards.snapshots import Snapshots
 from earmark.errors import EarmarkError, InputError
 from earmark.scores import Row, Scores
 
 if TYPE_CHECKING:
+    from earmark.analysis.study import Study
     from earmark.board.storage import Store
 
+Floats = NDArray[np.float64]
+
 FEWEST_SYSTEMS, FEWEST_SUBSETS = 3, 3
+MOST_RELATED = 40
+"""Subsets up to which their relations are drawn."""
+_CONTENT = 3
+"""Grows when an analysis holds more than before."""
 _CLAIM_SECONDS = 90.0
 """How long a claim holds. Whoever works renews it; a worker that was killed does not."""
 _RENEW_SECONDS = 30.0
@@ -42,7 +52,8 @@ _QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_TH
 class Analysis:
     """What was found in one state of a board. `found` is empty where `error` says why nothing was.
 
-    found  stalk, prowl, pounce, novelty, ranks and warnings, as `earmark analyze --json` prints them
+    found  stalk, prowl, pounce, novelty, ranks and warnings, as `earmark analyze --json` prints them; and `drawn`, what
+           figures need beyond these, which results of earlier versions do not have
     digest which matrix it is of
     """
 
@@ -73,29 +84,34 @@ class Analysis:
 
     def verdict(self, subset: str) -> Mapping[str, Any] | None:
         """What the analysis says of one subset."""
-        return next((each for each in self.found.get("novelty", ()) if each["dataset"] == subset), None)
+        return self._verdicts.get(subset)
+
+    @cached_property
+    def _verdicts(self) -> dict[str, Mapping[str, Any]]:
+        return {each["dataset"]: each for each in self.found.get("novelty", ())}
 
 
 def matrix_of(snapshot: Snapshot) -> dict[str, Any]:
-    """The live matrix of a board's leading metric: every system under its best setting, first the public subsets."""
+    """The live matrix of a board's leading metric: every system as it is ranked, the public subsets first."""
     if not snapshot.metrics:
         return {"board": snapshot.board, "metric": "", "systems": [], "families": [], "subsets": [], "values": []}
     metric = snapshot.metrics[0]
-    ranked = snapshot.field(metric, snapshot.public_group(metric).key, setting=BEST)
+    ranked = snapshot.field(metric, snapshot.public_group(metric).key)
     rows = ranked.rows[ranked.means.have > 0]
-    panel = snapshot.panel(metric)
+    panel = ranked.panel
     subsets = list(dict.fromkeys([*ranked.group.subsets, *snapshot.subsets(metric)]))
     values = panel.measured()[np.ix_(rows, panel.columns(subsets))]
     systems = [snapshot.systems[snapshot.lines[number].system] for number in panel.lines[rows].tolist()]
     return {
-        "board": snapshot.board, "metric": metric, "systems": [system.slug for system in systems],
-        "families": [system.card.family or system.slug for system in systems], "subsets": subsets,
+        "board": snapshot.board, "metric": metric, "systems": [system.card.name for system in systems],
+        "families": [system.card.family or system.card.name for system in systems], "subsets": subsets,
         "values": [[None if value != value else value for value in line] for line in values.tolist()],
     }  # fmt: skip
 
 
 def digest_of(matrix: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(matrix, sort_keys=True).encode()).hexdigest()
+    """What a matrix is known by, together with what is made of it: a result that lacks something is made anew."""
+    return hashlib.sha256(json.dumps([_CONTENT, matrix], sort_keys=True).encode()).hexdigest()
 
 
 def analysed(matrix: Mapping[str, Any]) -> Analysis:
@@ -116,10 +132,48 @@ def analysed(matrix: Mapping[str, Any]) -> Analysis:
             if value is not None
         )
         families = dict(zip(matrix["systems"], matrix["families"], strict=True))
-        outcome["found"] = analyze(Scores(rows), metric=matrix["metric"], families=families).as_dict()
+        study = analyze(Scores(rows), metric=matrix["metric"], families=families)
+        outcome["found"] = {**study.as_dict(), "drawn": _drawn(study)}
     except EarmarkError as error:
         outcome["error"] = str(error)
     return Analysis.of(matrix, round(time.monotonic() - started, 2), **outcome)
+
+
+def _drawn(study: Study) -> dict[str, Any]:
+    """How much each subset tells of each other, like ones side by side; and how soon few subsets rank as all do."""
+    from earmark.analysis.similarities import NINE
+
+    drawn: dict[str, Any] = {}
+    related = study.stalk.datasets
+    if len(related.names) <= MOST_RELATED:
+        order = _likeness_order(related.r2)
+        r2 = np.round(related.r2[np.ix_(order, order)], 3)
+        drawn["relations"] = {"subsets": [related.names[place] for place in order], "r2": r2.tolist()}
+    found = [selection for selection in study.prowl.selections if selection.name in NINE]
+    if found and len(study.prowl.datasets) <= MOST_RELATED:
+        best = max(found, key=lambda each: (round(each.scauc, 6), -each.size))
+        random = study.prowl.random.coverage
+        drawn["coverage"] = {
+            "similarity": best.name, "order": [study.prowl.datasets[place] for place in best.order],
+            "curve": np.round(best.coverage, 4).tolist(), "size": best.size,
+            "random": np.round(np.quantile(random, [0.05, 0.5, 0.95], axis=0), 4).tolist() if random.size else [],
+        }  # fmt: skip
+    return drawn
+
+
+def _likeness_order(r2: Floats) -> list[int]:
+    """An order in which what is related stands side by side: the leaves of a tree of average distances 1 - R²."""
+    if len(r2) < 3:
+        return list(range(len(r2)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = np.clip(1.0 - (r2 + r2.T) / 2, 0.0, 1.0)
+    np.fill_diagonal(distance, 0.0)
+    leaves: list[int] = leaves_list(
+        linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    ).tolist()
+    return leaves
 
 
 def _is_enough(matrix: Mapping[str, Any]) -> bool:
@@ -157,17 +211,26 @@ class Background:
         result = self._results.get(board)
         return result is not None and self._wanted.get(board, result.digest) == result.digest
 
+    @property
+    def alive(self) -> bool:
+        """Whether it goes on looking, or has not begun."""
+        return self._thread is None or self._thread.is_alive()
+
     def start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="analysis", daemon=True)
             self._thread.start()
 
-    def stop(self) -> None:
+    def kill(self) -> None:
+        """End the process that makes an analysis, and begin no other."""
         self._stopping.set()
         child = self._child
         if child is not None:
             with contextlib.suppress(OSError):
                 child.kill()
+
+    def stop(self) -> None:
+        self.kill()
         if self._thread is not None:
             self._thread.join(timeout=5)
 

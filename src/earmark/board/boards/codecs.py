@@ -2,8 +2,9 @@
 
 The definition is that of `earmark.codecs.ranking`, from what their cards say. Printed results are ranked as they are:
 a paper says how they were measured, and they have a badge of their own. Of two submissions the board does not know the
-clips one by one, only how many there were; so a row that rests on fewer clips than most codecs have there, or a codec
-that coded another number of clips than most, is incomplete: whoever leaves clips out gains nothing.
+clips one by one, only how many there were; so a row of a codec that rests on fewer clips than the board counts there,
+or a codec that coded another number of them, is incomplete: whoever leaves clips out gains nothing. The board's
+definition says how many there are, else its first submission does; never the number of later ones that agree.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ RANKED = ""
 ANCHOR = "anchor"
 ORDER = (RANKED, *KINDS[1:], ANCHOR)
 _PRINTED = PROVENANCES.index("printed")
+_OF_OTHERS = (_PRINTED, PROVENANCES.index("blind"))
+_HALF = 0.5
 _OF_THE_CODEC = ("delay_ms",)
 """Metrics that are measured on a few clips and belong to the codec."""
 
@@ -54,47 +57,66 @@ def _kind(card: SystemCard, measured: bool) -> str:
 
 def ranks_by_kind(values: Floats, error: Floats, kinds: Sequence[str]) -> RankIntervals:
     """Ranks among the lines of each kind; anchors have none. What the intervals rest on is said of the first kind."""
-    rank, low, high = (np.zeros(len(values), np.int64) for _ in range(3))
+    rank, low, high, tier = (np.zeros(len(values), np.int64) for _ in range(4))
     first: RankIntervals | None = None
     for kind in ORDER[:-1]:
         own = np.flatnonzero([kind == other for other in kinds])
         if not own.size:
             continue
         among = rank_intervals(values[own], error[own])
-        rank[own], low[own], high[own] = among.rank, among.low, among.high
+        rank[own], low[own], high[own], tier[own] = among[:4]
         first = first or (among if among.rank.any() else None)
-    return RankIntervals(rank, low, high, first.source if first else "", first.told_apart if first else 0.0)
+    return RankIntervals(rank, low, high, tier, first.source if first else "", first.told_apart if first else 0.0)
 
 
 # --- the same clips --------------------------------------------------------------------------------------------------
 
 
-def on_same_clips(panel: Panel, systems: Sequence[System], lines: Sequence[Line], rates: Panel | None) -> Panel:
-    """The panel with rows of codecs that rest on other clips than most as incomplete. `rates` is the panel of kbps."""
+def on_same_clips(
+    panel: Panel, systems: Sequence[System], lines: Sequence[Line], rates: Panel | None, clips: Mapping[str, int]
+) -> Panel:
+    """The panel with rows that rest on other clips than the board counts as incomplete.
+
+    `clips` are those of each subset by the board's definition; where it says nothing, those of most codecs of the first
+    submission count: no later one decides what others are measured by. `rates` is the panel of kbps. A codec must have
+    coded all of them; whatever else is measured on less than half of a subset is incomplete, too.
+    """
     if panel.metric in _OF_THE_CODEC:
         return panel
     own = list(_codec_cells(panel, systems, lines))
-    if not own:
-        return panel
-    coded = {} if rates is None else _coded(rates, systems, lines)
-    usual_coded = {subset: _usual(counts.values()) for subset, counts in coded.items()}
-    counts: dict[tuple[str, int], list[int]] = {}
+    coded = {} if rates is None or not own else _coded(rates, systems, lines)
+    firsts = {subset: clips.get(subset) or _of_first(counts.items(), systems) for subset, counts in coded.items()}
+    counts: dict[tuple[str, int], list[tuple[int, int]]] = {}
     for row, column in own:
-        counts.setdefault((lines[panel.lines[row]].protocol, column), []).append(int(panel.n[row, column]))
-    usual = {key: _usual(some) for key, some in counts.items()}
+        line = lines[panel.lines[row]]
+        counts.setdefault((line.protocol, column), []).append((line.system, int(panel.n[row, column])))
+    usual = {key: clips.get(panel.subsets[key[1]]) or _of_first(some, systems) for key, some in counts.items()}
     status, reasons = panel.status.copy(), dict(panel.reasons)
+
+    def leave_out(row: int, column: int, why: str) -> None:
+        status[row, column] = INCOMPLETE
+        reasons[row, column] = "; ".join(filter(None, [why, panel.reasons.get((row, column), "")]))
+
     for row, column in own:
         line, subset, n = lines[panel.lines[row]], panel.subsets[column], int(panel.n[row, column])
-        clips = coded.get(subset, {}).get(line.system)
-        said = ""
-        if clips is not None and clips != usual_coded[subset]:
-            said = f"it coded {clips} clips, where most codecs coded {usual_coded[subset]}"
-        elif n < usual[line.protocol, column]:
-            said = f"it rests on {n} clips, where most codecs have {usual[line.protocol, column]}"
-        if said:
-            status[row, column] = INCOMPLETE
-            reasons[row, column] = "; ".join(filter(None, [said, panel.reasons.get((row, column), "")]))
+        expected = usual[line.protocol, column]
+        own_clips = coded.get(subset, {}).get(line.system)
+        if own_clips is not None and own_clips != firsts[subset]:
+            leave_out(row, column, f"it coded {own_clips} clips, where this board counts {firsts[subset]}")
+        elif n < expected:
+            leave_out(row, column, f"it rests on {n} clips, where this board counts {expected}")
+    for row, column in _short_cells(panel, clips):
+        if status[row, column] == OK:
+            subset = panel.subsets[column]
+            leave_out(row, column, f"it rests on {int(panel.n[row, column])} of the {clips[subset]} clips")
     return replace(panel, status=status, reasons=reasons)
+
+
+def _short_cells(panel: Panel, clips: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """The cells that count, were measured by their authors, and rest on less than half of the clips of their subset."""
+    least = np.array([_HALF * clips.get(subset, 0) for subset in panel.subsets])
+    there = (panel.status == OK) & ~np.isin(panel.provenance, _OF_OTHERS) & (panel.n >= 0) & (panel.n < least[None])
+    yield from ((row, column) for row, column in np.argwhere(there).tolist())
 
 
 def _codec_cells(panel: Panel, systems: Sequence[System], lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
@@ -114,9 +136,11 @@ def _coded(rates: Panel, systems: Sequence[System], lines: Sequence[Line]) -> di
     return coded
 
 
-def _usual(counts: Iterable[int]) -> int:
-    """The count that most have; of two that as many have, the larger."""
-    often = Counter(counts)
+def _of_first(counts: Iterable[tuple[int, int]], systems: Sequence[System]) -> int:
+    """Of systems and their counts: the count that most of the first submission have; of two, the larger."""
+    known = list(counts)
+    first = min(systems[place].created for place, _ in known)
+    often = Counter(count for place, count in known if systems[place].created == first)
     return max(often, key=lambda count: (often[count], count))
 
 

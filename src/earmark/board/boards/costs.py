@@ -9,35 +9,39 @@ import numpy as np
 
 from earmark.analysis.pareto import pareto_front
 from earmark.board.boards.codecs import ANCHOR, ORDER, RANKED, rates_of
-from earmark.board.boards.snapshot import BEST, Snapshot, made_once
-from earmark.board.boards.table import Cell, mean_cells
+from earmark.board.boards.snapshot import Snapshot, made_once
+from earmark.board.boards.table import Cell, mean_cells, setting_of, settings_of
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
-from earmark.report.metric_text import facts
+from earmark.submissions import SystemCard
 
 
 class Axis(NamedTuple):
-    """A cost of which less is better; `words` name it, `of_card` is where a card says it."""
+    """A cost of which less is better; `words` name it, `short` follows a number, `of_card` are the names
+    under which a card, or its details, says it."""
 
     key: str
     words: str
     unit: str
-    of_card: str
+    short: str
+    of_card: tuple[str, ...]
 
 
 AXES: dict[str, Axis] = {
     axis.key: axis
     for axis in (
-        Axis("parameters", "Parameters", "million", "parameters_m"),
-        Axis("rtf", "Real-time factor", "seconds of work for a second of sound", "real_time_factor"),
-        Axis("kbps", "Bit rate", "kbps", "kbps"),
+        Axis("dimension", "Embedding dimension", "numbers for a clip", "dimensions", ("dimension", "dimensions")),
+        Axis("parameters", "Parameters", "million", "million", ("parameters_m",)),
+        Axis("rtf", "Real-time factor", "seconds of work for a second of sound", "s/s", ("real_time_factor",)),
+        Axis("kbps", "Bit rate", "kbps", "kbps", ("kbps",)),
     )
 }
 
 
 class Point(NamedTuple):
     """A system with both numbers. `front`: no other is as cheap and better, or as good and cheaper. `stated`: its card
-    says the cost, and no row measured it. `kind`: what it is ranked among; only the first kind has a front."""
+    says the cost, and no row measured it. `kind`: what it is ranked among; only the first kind has a front. `tier`: 1
+    for those not told apart from the best; 0 where nothing tells systems apart."""
 
     system: System
     setting: str
@@ -47,6 +51,12 @@ class Point(NamedTuple):
     front: bool
     stated: bool
     kind: str = RANKED
+    tier: int = 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is not told apart from the best."""
+        return self.tier == 1
 
     @property
     def y(self) -> float:
@@ -63,15 +73,16 @@ class Anchor(NamedTuple):
 
 
 class Front(NamedTuple):
-    """Points from the cheapest on; `without` counts the systems whose cost nobody stated. Points of the kind `leading`
-    are compared; others are shown beside them."""
+    """Points from the cheapest on; `without` has the cards and ranks of the systems whose cost nobody stated, the best
+    first. Points of the kind `leading` are compared; others are shown beside them."""
 
     axis: Axis
     metric: str
     points: tuple[Point, ...]
-    without: int
+    without: tuple[tuple[SystemCard, int], ...]
     anchors: tuple[Anchor, ...] = ()
     leading: str = RANKED
+    higher: bool = True  # is better
 
     @property
     def apart(self) -> list[Point]:
@@ -97,48 +108,69 @@ def axes_of(snapshot: Snapshot) -> tuple[Axis, ...]:
     return tuple(stated)
 
 
+@made_once
+def usual_axis(snapshot: Snapshot) -> Axis:
+    """The cost that most systems state; of equals the later one."""
+    stated = {
+        axis: sum(_cost(snapshot, at, axis) is not None for at in snapshot.lines_of) for axis in axes_of(snapshot)
+    }
+    return max(reversed(stated), key=lambda axis: stated[axis]) if stated else AXES["parameters"]
+
+
 def pareto(
-    snapshot: Snapshot, axis: str = "", *, metric: str = "", over: str = "", protocol: str = "", setting: str = BEST
+    snapshot: Snapshot, axis: str = "", *, metric: str = "", over: str = "", protocol: str = "", setting: str = ""
 ) -> Front:
     """The systems of a field as points: cost and mean score. Lines without a rank are left out: they lack subsets."""
     if axis and axis not in AXES:
         raise UsageError(f'There is no cost "{axis}"; there are {", ".join(AXES)}.{did_you_mean(axis, AXES)}')
     metric = metric or snapshot.metrics[0]
-    known = axes_of(snapshot)
-    chosen = AXES[axis] if axis else known[-1] if known else AXES["parameters"]
+    chosen = AXES[axis] if axis else usual_axis(snapshot)
     field = snapshot.field(metric, over, protocol, setting)
-    panel = snapshot.panel(metric)
+    measured = _measured(snapshot, chosen.key)
     points: list[Point] = []
     anchors: list[Anchor] = []
-    without = 0
-    held = np.array([kind == ANCHOR for kind in field.kinds], bool) & (field.means.have > 0)
+    without: list[tuple[int, int, SystemCard]] = []
+    held = np.array([kind == ANCHOR for kind in field.kinds], bool) & np.isfinite(field.means.value)
     there = np.flatnonzero((field.ranks.rank > 0) | held)
-    for at, mean in zip(there.tolist(), mean_cells(field.means, there), strict=True):
-        line = snapshot.lines[panel.lines[field.rows[at]]]
-        cost = _cost(snapshot, line.system, chosen)
+    lines = field.panel.lines[field.rows[there]].tolist()
+    for at, number, mean in zip(there.tolist(), lines, mean_cells(field.means, there), strict=True):
+        line = snapshot.lines[number]
+        cost = measured.get(line.system, _stated(snapshot.systems[line.system].card, chosen))
         if held[at]:
             anchors.append(Anchor(snapshot.systems[line.system], cost, mean))
             continue
         if cost is None:
-            without += 1
+            without.append(
+                (ORDER.index(field.kinds[at]), int(field.ranks.rank[at]), snapshot.systems[line.system].card)
+            )
             continue
-        stated = line.system not in _measured(snapshot, chosen.key)
-        system, rank = snapshot.systems[line.system], int(field.ranks.rank[at])
-        points.append(Point(system, line.setting, cost, mean, rank, False, stated, field.kinds[at]))
+        stated = line.system not in measured
+        system, rank = snapshot.systems[line.system], field.rank_at(at)
+        setting = setting_of(line, settings_of(snapshot, field, at)[1])
+        points.append(Point(system, setting, cost, mean, rank.rank, False, stated, field.kinds[at], rank.tier))
     points.sort(key=lambda point: (point.x, point.rank))
     leading = next((kind for kind in ORDER if any(point.kind == kind for point in points)), RANKED)
     own = [point for point in points if point.kind == leading]
     axes = [[point.x for point in own], [point.y for point in own]]
-    on_front = pareto_front(axes, (False, facts(metric).higher_is_better)).tolist()
+    higher = snapshot.definition.facts(metric).higher_is_better
+    on_front = pareto_front(axes, (False, higher)).tolist()
     best = {id(point) for point, on in zip(own, on_front, strict=True) if on}
     marked = tuple(point._replace(front=id(point) in best) for point in points)
-    return Front(chosen, metric, marked, without, tuple(anchors), leading)
+    lacking = tuple((card, rank) for _, rank, card in sorted(without, key=lambda each: each[:2]))
+    return Front(chosen, metric, marked, lacking, tuple(anchors), leading, higher)
 
 
 def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:
     """What was measured; what the card states only where nothing was."""
-    stated: float | None = getattr(snapshot.systems[place].card, axis.of_card)
-    return _measured(snapshot, axis.key).get(place, stated)
+    return _measured(snapshot, axis.key).get(place, _stated(snapshot.systems[place].card, axis))
+
+
+def _stated(card: SystemCard, axis: Axis) -> float | None:
+    """What a card says of a cost, by itself or among its details; what is no number says nothing."""
+    for value in (getattr(card, name, card.details.get(name)) for name in axis.of_card):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return None
 
 
 @made_once

@@ -1,39 +1,32 @@
-"""Over which subsets a board averages: blind ones, VocSim's public ones and domains, Codec-SUPERB's categories, or all.
+"""Over which subsets a metric of a board is averaged: the groups of its definition, and each subset by itself.
 
-Where a board has blind subsets, it ranks by them first, as VocSim's paper says; the mean over the public ones is beside
-them. Where a host measures only some of them, those are the blind mean: whoever was measured on all that can be
-measured has a rank, and the mean over all of the paper's is offered beside it. A mean is compared only among systems
-that have all its subsets. Where no paper says which belong to it, a subset does if more than half as many systems were
-measured on it as on the subset that most systems have: one that a single author adds takes nobody's rank away. Each
-subset is a group of its own as well, so that a system that lacks some can be ranked on what it has.
+Which groups there are, and by which a board is ranked, is said by its definition alone (`earmark.definitions`); no
+submission changes it. A mean is compared only among systems that have all its subsets. Only the blind mean follows what
+the host does: where it measures some of the blind subsets, those are the mean, and whoever was measured on all that are
+measured has a rank; that over all of the definition's is offered beside it. Each subset is a group of its own as well,
+so that a system that lacks some can be ranked on what it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from earmark import published
-from earmark.scores import RULES, VOCSIM_SUBSETS
+from earmark.definitions import BLIND, Definition, SubsetGroup
+from earmark.definitions.derived import MEAN, shared_by_most
 from earmark.scores.spelling import is_single
 
-BLIND = "blind"
-"""The key of the mean over blind subsets."""
+__all__ = ["BLIND", "Group", "groups_of"]
+
 _BLIND_TITLES = ("Blind mean", "Blind")
-_VOCSIM_TITLES = {
-    BLIND: _BLIND_TITLES, "public": ("Public mean", "Public"), "domain:birdsong": ("Birdsong", "Birds"),
-    "domain:otter_calls": ("Otter calls", "Otters"), "domain:human_speech": ("Human speech", "Speech"),
-    "domain:environmental_sounds": ("Environmental sounds", "Env."),
-}  # fmt: skip
-_HARMONIC = ("overall", "overall_unsaturated")
-"""Metrics of which Codec-SUPERB's categories are harmonic means."""
-_HALF = 0.5
+_PUBLIC_TITLES = ("Public mean", "Public")
 
 
 class Group(NamedTuple):
     """Subsets to average over. `narrow` groups are domains: a table may show a column for each of them. A `single` one
-    is a subset by itself. The mean of a `harmonic` one is the harmonic mean, as the paper's."""
+    is a subset by itself. The mean of a `harmonic` one is the harmonic mean, as the paper's. A `column` one stands
+    beside the mean that a table is ranked by."""
 
     key: str
     title: str
@@ -42,6 +35,7 @@ class Group(NamedTuple):
     narrow: bool = False
     single: bool = False
     harmonic: bool = False
+    column: bool = True
 
     @property
     def words(self) -> str:
@@ -49,81 +43,103 @@ class Group(NamedTuple):
         return self.title if self.single else self.title[:1].lower() + self.title[1:]
 
 
-_ALL_BLIND = Group("blind_all", "Mean of all 4 blind subsets", "All blind", RULES[BLIND].required())
-
-
 def groups_of(
-    board: str,
+    definition: Definition,
     systems_with: Mapping[str, int],
     metric: str = "",
     aside: Sequence[str] = (),
     blind: Collection[str] = (),
     offered: Collection[str] = (),
+    founded: Collection[str] | None = None,
 ) -> tuple[Group, ...]:
     """The groups of one metric of a board, the leading one first; `systems_with` counts those that have each subset.
 
+    A group is offered where somebody has a value on each of its subsets; that which the board is ranked by, always.
     Subsets `aside` have values at single sampling rates only, which no mean takes in: they are offered by themselves.
-    Of the `blind` ones, a host measures those that are `offered` now.
+    Of the `blind` ones, a host measures those that are `offered` now. The first submission has those that are
+    `founded`: the first group of the definition's choice that it has a part of leads, whoever comes later.
     """
     present = [name for name in systems_with if is_single(name) and systems_with[name]]
-    hidden = [name for name in present if name in blind and name in offered]
-    measured = _shared(hidden or [name for name in present if name in blind], systems_with)
-    if board == "vocsim":
-        found = [
-            Group(key, *titles, RULES[key].required(), narrow=key not in ("public", BLIND))
-            for key, titles in _VOCSIM_TITLES.items()
-            if set(RULES[key].required()) <= set(present)
-        ]
-        if hidden and set(measured) != set(_ALL_BLIND.subsets):
-            whole = [_ALL_BLIND] if found and found[0].key == BLIND else []
-            others = [group for group in found if group.key != BLIND]
-            found = [Group(BLIND, *_BLIND_TITLES, measured), *others[:1], *whole, *others[1:]]
-        keys = [group.key for group in found]
-        if "public" in keys:
-            everything = tuple(subset.name for subset in VOCSIM_SUBSETS)
-            if set(everything) <= set(present):
-                found.insert(keys.index("public") + 1, Group("mean", "Mean of all 19 subsets", "All 19", everything))
-            return (*found, *_singles(present))
-    public = [name for name in present if name not in blind]
-    leading = [Group(BLIND, *_BLIND_TITLES, measured)] if measured else []
-    if public or not measured:
-        title = "Value" if len(present) == 1 else "Public mean" if measured else "Mean"
-        leading.append(Group("mean", title, "Public" if measured else title, _shared(public, systems_with)))
-    narrow: list[Group] = []
-    if board == "codec-superb":
-        for category in ("speech", "audio", "music"):
-            members = tuple(name for name in present if codec_categories().get(name) == category)
-            if len(members) > 1:
-                harmonic = metric in _HARMONIC
-                short = category.capitalize()
-                title = f"{short} (harmonic mean)" if harmonic else short
-                narrow.append(Group(category, title, short, members, narrow=True, harmonic=harmonic))
-    return (*leading, *narrow, *_singles([*present, *aside]))
+    announced = set(blind) - definition.blind  # of which authors had figures before, and have none now
+    defined = [_resolved(_without(group, announced), metric) for group in definition.groups_for(metric)]
+    whole = [group for group in defined if set(group.subsets) <= set(present)]
+    public = [group for group in whole if not blind or not set(group.subsets) <= set(blind)]
+    leading = _public_lead(definition, defined, present if founded is None else founded, blind)
+    leading = leading or _public_lead(definition, defined, present, blind)
+    public = [*leading, *(group for group in public if group not in leading)]
+    hidden = _blind_groups(whole, systems_with, present, blind, offered)
+    if hidden and definition.derived:  # whose one mean is over what is not blind
+        public = [group._replace(title=_PUBLIC_TITLES[0], short=_PUBLIC_TITLES[1]) for group in public]
+    singles = _singles(definition, [*present, *aside], alone=not (hidden or public))
+    if not (hidden or public or singles):
+        return (Group(MEAN, "Mean", "Mean", ()),)
+    if hidden and public and not _leads(definition, blind):
+        return (*public, *hidden, *singles)
+    # The blind mean first, that of everybody beside it, then what the paper has of all.
+    return (*hidden[:1], *public[:1], *(group for group in public[1:] if not group.narrow), *hidden[1:],
+            *(group for group in public[1:] if group.narrow), *singles)  # fmt: skip
 
 
-def _shared(names: Sequence[str], systems_with: Mapping[str, int]) -> tuple[str, ...]:
-    """Those that more than half as many systems have as have the most common one."""
-    most = max((systems_with[name] for name in names), default=0)
-    return tuple(name for name in names if systems_with[name] > _HALF * most)
+def _leads(definition: Definition, blind: Collection[str]) -> bool:
+    """Whether a board is ranked by its blind mean first: as its definition says, or where it says nothing of one."""
+    hidden = [group.key for group in definition.groups if set(group.subsets) <= set(blind)]
+    return not hidden or definition.derived or definition.rank_by[:1] == (hidden[0],)
 
 
-def _singles(present: Sequence[str]) -> list[Group]:
-    if len(present) == 1:
+def _without(group: SubsetGroup, announced: Collection[str]) -> SubsetGroup:
+    kept = tuple(name for name in group.subsets if name not in announced)
+    return replace(group, subsets=kept) if kept else group
+
+
+def _resolved(group: SubsetGroup, metric: str) -> Group:
+    harmonic = metric in group.harmonic
+    title = f"{group.title} (harmonic mean)" if harmonic else group.title
+    return Group(
+        group.key, title or group.key, group.short or group.title or group.key, group.subsets, narrow=group.narrow,
+        harmonic=harmonic, column=group.column,
+    )  # fmt: skip
+
+
+def _public_lead(
+    definition: Definition, defined: Iterable[Group], present: Collection[str], blind: Collection[str]
+) -> list[Group]:
+    """The group that systems without blind figures are ranked by, whether anybody has all of it or not."""
+    candidates = [
+        group for group in defined if group.key in definition.rank_by and not set(group.subsets) <= set(blind)
+    ]
+    return [group for group in candidates if not set(present).isdisjoint(group.subsets)][:1]
+
+
+def _blind_groups(
+    whole: Sequence[Group],
+    systems_with: Mapping[str, int],
+    present: Sequence[str],
+    blind: Collection[str],
+    offered: Collection[str],
+) -> list[Group]:
+    """The mean over the blind subsets that the host measures, and beside it that of the definition."""
+    here = [name for name in present if name in blind]
+    hidden = [name for name in here if name in offered]
+    own = [group for group in whole if set(group.subsets) <= set(blind)]
+    if own and not hidden:
+        return own
+    measured = shared_by_most({name: systems_with[name] for name in hidden or here})
+    if not measured:
+        return own
+    if own and set(measured) == set(own[0].subsets):
+        return own
+    beside = [_all_of(group) if group.key == BLIND else group for group in own]
+    return [Group(BLIND, *_BLIND_TITLES, measured), *beside]
+
+
+def _all_of(group: Group) -> Group:
+    title = f"Mean of all {len(group.subsets)} blind subsets"
+    return group._replace(key=f"{group.key}_all", title=title, short="All blind")
+
+
+def _singles(definition: Definition, present: Sequence[str], *, alone: bool) -> list[Group]:
+    if len(present) == 1 and not alone:
         return []
-    titles = {name: name or "all clips" for name in present}
+    place = {subset.name: number for number, subset in enumerate(definition.subsets)}
+    titles = {name: name or "all clips" for name in sorted(present, key=lambda name: place.get(name, len(place)))}
     return [Group(f"subset:{name}", title, title, (name,), single=True) for name, title in titles.items()]
-
-
-@cache
-def codec_categories() -> dict[str, str]:
-    """The category of each dataset of Codec-SUPERB."""
-    return {cell["dataset"]: cell["category"] for cell in published.read("codec_superb_scores")}
-
-
-def subset_title(board: str, subset: str) -> str:
-    """What a subset is, in words, where that is known; else nothing."""
-    if board == "vocsim":
-        return next((known.title for known in VOCSIM_SUBSETS if known.name == subset), "")
-    if board == "codec-superb" and subset in codec_categories():
-        return codec_categories()[subset]
-    return ""

@@ -7,14 +7,16 @@ is NaN inside these arrays and never leaves them as a number.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import DEVIATIONS
+from earmark.definitions.derived import VALUED, Measured
 from earmark.scores import COLUMNS, VOCSIM_SUBSETS, WITH_VALUE, Scores, harmonic_mean
 
 Floats = NDArray[np.float64]
@@ -79,6 +81,14 @@ def without_claims(columns: Columns, blind: Collection[str]) -> Columns:
     return {**columns, **changed}
 
 
+def measured_in(columns: Columns) -> Iterator[Measured]:
+    """What the columns measure."""
+    names = ("system", "subset", "protocol", "metric", "status", "value")
+    for *key, status, value in zip(*(columns[name] for name in names), strict=True):
+        if status in VALUED and value is not None and value == value:
+            yield Measured(*key)
+
+
 @dataclass(frozen=True, eq=False)
 class Panel:
     """One metric: arrays [lines, subsets]. `lines` are places in the snapshot's lines; `n` is -1 where unknown."""
@@ -104,19 +114,40 @@ class Panel:
         """The values that were measured, with those that lack the clips a system failed on; NaN elsewhere."""
         return np.where((self.status == OK) | (self.status == INCOMPLETE), self.value, np.nan)
 
+    def shown_at(self, row: int, columns: Whole) -> Floats:
+        """The shown values of one row at some columns."""
+        status = self.status[row, columns]
+        return np.where((status == OK) | (status == INCOMPLETE), self.value[row, columns], np.nan)
+
+    @cached_property
+    def column_of(self) -> Mapping[str, int]:
+        """The place of each subset."""
+        return {name: column for column, name in enumerate(self.subsets)}
+
     def columns(self, names: Sequence[str]) -> Whole:
         """The places of some subsets."""
-        place = {name: column for column, name in enumerate(self.subsets)}
-        return np.array([place[name] for name in names], np.int64)
+        return np.array([self.column_of[name] for name in names], np.int64)
+
+    def widened(self, names: Sequence[str]) -> Panel:
+        """The panel with columns for these subsets, empty where nobody has one."""
+        missing = [name for name in dict.fromkeys(names) if name not in self.column_of]
+        if not missing:
+            return self
+        shape = (len(self.lines), len(missing))
+        arrays: dict[str, Any] = {
+            name: np.hstack([part, np.full(shape, _EMPTY.get(name, np.nan), part.dtype)])
+            for name, part in ((name, getattr(self, name)) for name in ARRAYS)
+        }
+        return replace(self, subsets=(*self.subsets, *missing), **arrays)
 
     def take(self, rows: Whole, lines: Whole) -> Panel:
         """Some rows, under new numbers of their lines."""
         new = {int(row): place for place, row in enumerate(rows)}
         reasons = {(new[row], column): text for (row, column), text in self.reasons.items() if row in new}
-        return replace(self, lines=lines, reasons=reasons, **{name: getattr(self, name)[rows] for name in _ARRAYS})
+        return replace(self, lines=lines, reasons=reasons, **{name: getattr(self, name)[rows] for name in ARRAYS})
 
 
-_ARRAYS = (*NUMBERS, "n", "status", "provenance")
+ARRAYS = (*NUMBERS, "n", "status", "provenance")
 _EMPTY = {"n": -1, "status": ABSENT, "provenance": 0}
 _TYPES: Mapping[str, Any] = {"n": np.int64, "status": np.int8, "provenance": np.int8}
 
@@ -142,7 +173,7 @@ def joined(upper: Panel, lower: Panel) -> Panel:
     column = {name: place for place, name in enumerate(subsets)}
     placed = [(upper, slice(height), 0), (lower, slice(height, None), height)]
     arrays = {}
-    for name in _ARRAYS:
+    for name in ARRAYS:
         shape = (height + len(lower.lines), len(subsets))
         arrays[name] = np.full(shape, _EMPTY.get(name, np.nan), getattr(upper, name).dtype)
         for panel, rows, _ in placed:
@@ -170,7 +201,7 @@ def _panel(metric: str, places: Sequence[int], line_of: Sequence[int], columns: 
         codes = {text: code for code, text in enumerate(known)}
         cells[name] = [codes[columns[name][place]] for place in places]
     arrays: dict[str, Any] = {}
-    for name in _ARRAYS:
+    for name in ARRAYS:
         empty = _EMPTY.get(name, np.nan)
         arrays[name] = np.full((len(rows), len(subsets)), empty, _TYPES.get(name, np.float64))
         arrays[name][row, column] = cells[name]
@@ -213,7 +244,7 @@ def means(value: Floats, low: Floats, high: Floats, lift: Floats, *, harmonic: b
     The interval of a mean combines those of the subsets: half-widths h on one side give sqrt(sum of h^2) / count, which
     is what `earmark.scores.aggregate` has where nothing is known of units. It needs all of them, and so does the lift.
     In a harmonic mean m each half-width counts with the weight (m / value)^2, its first derivative, and there is no
-    lift.
+    lift. One of 0 has no interval, and a line with a negative value has no harmonic mean.
     """
     here = np.isfinite(value)
     have = here.sum(axis=1)
@@ -223,10 +254,10 @@ def means(value: Floats, low: Floats, high: Floats, lift: Floats, *, harmonic: b
     if harmonic:
         made = [harmonic_mean(line[there].tolist()) for line, there in zip(value, here, strict=True)]
         middle = np.array([np.nan if mean is None else mean for mean in made])
-        have = np.where(np.isfinite(middle), have, 0)
         lift = np.full(value.shape, np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
             weight = np.where(here & (value > 0), (middle[:, None] / value) ** 2, 0.0)
+        weight[middle == 0] = np.nan
     with np.errstate(invalid="ignore"):
         down = np.where(here, np.maximum(0.0, value - low), 0.0)
         up = np.where(here, np.maximum(0.0, high - value), 0.0)

@@ -10,10 +10,11 @@ from earmark.board.pages.forms import Posted, form_page, on_post, redirect, sign
 from earmark.board.refusals import NotFound
 from earmark.board.web.problems import status_of
 from earmark.board.web.requests import context_of, count_stranger, new_account
-from earmark.board.web.security import SESSION_COOKIE, open_session, visitor_of
+from earmark.board.web.security import close_session, open_session, visitor_of
 from earmark.errors import EarmarkError
 
 router = APIRouter()
+_PER_PAGE = 100
 
 
 @router.get("/sign-in")
@@ -31,6 +32,8 @@ def sign_in(request: Request, posted: Posted) -> Response:
         return response
     count_stranger(request)
     wrong = "This token is unknown or was revoked. Copy the whole of it, from its beginning."
+    if context_of(request).store.is_of_banned(token):
+        wrong = "The host of this board has closed this account; write to the host."
     return form_page(request, "sign_in", 401, here="sign-in", wrong=wrong, next=target)
 
 
@@ -42,8 +45,10 @@ def _inside(address: str) -> str:
 
 @on_post(router, "/sign-out")
 def sign_out(request: Request, posted: Posted) -> Response:
-    response = redirect("/sign-in?done=signed-out")
-    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
+    """End the session, or with `everywhere` those of all browsers."""
+    everywhere = posted.text("everywhere") == "yes"
+    response = redirect(f"/sign-in?done=signed-out{'-everywhere' if everywhere else ''}")
+    close_session(request, response, everywhere=everywhere)
     return response
 
 
@@ -87,7 +92,14 @@ def mine_page(request: Request) -> Response:
     user = visitor_of(request)
     if user is None:
         return redirect("/sign-in?next=/mine")
-    store = context_of(request).store
-    tokens = [token for token in store.tokens(user) if token.revoked is None]
-    submissions = store.submissions(owner=user.name, limit=200)
-    return form_page(request, "mine", here="mine", submissions=submissions, tokens=tokens)
+    context = context_of(request)
+    store, settings = context.store, context.settings
+    before = request.query_params.get("before") or None
+    submissions = store.submissions(owner=user.name, limit=_PER_PAGE + 1, before=before)
+    return form_page(
+        request, "mine", here="mine", submissions=submissions[:_PER_PAGE], beyond_first=before is not None,
+        next_page=submissions[_PER_PAGE - 1].id if len(submissions) > _PER_PAGE else "",
+        tokens=[token for token in store.tokens(user) if token.revoked is None], drafts=store.drafts(user),
+        systems=store.systems_of(user), corrections=store.card_changes(owner=user.name, limit=10),
+        contact=store.contact(user), mail_possible=bool(settings.smtp), webhook_possible=settings.webhooks != "off",
+    )  # fmt: skip

@@ -1,7 +1,7 @@
 """What pages are made of: templates, the files that they load, and the addresses that they link to.
 
-Static files are style, scripts, the vendored htmx, and Plotly's script out of its own package. Their address holds a
-hash of the content, so that browsers may keep a file for ever and still see every change.
+Static files are style, scripts and the vendored htmx. Their address holds a hash of the content, so that browsers may
+keep a file for ever and still see every change.
 
 Templates extend `layout.html` and fill the blocks `title`, `head`, `main` and `scripts`. They see `title` (of the
 site), `version`, `asset("board.css")` (the address of a static file) and what the page passes: `here` (the current
@@ -14,14 +14,13 @@ import gzip
 import hashlib
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from earmark._version import __version__
 from earmark.board.web.caching import Page
-from earmark.errors import MissingExtra
+from earmark.board.web.under_path import with_path
 
 if TYPE_CHECKING:
     from fastapi.templating import Jinja2Templates
@@ -30,10 +29,9 @@ _TYPES = {
     ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }  # fmt: skip
-_PLOTLY = "plotly.min.js"
 STATIC = (
-    "board.css", "board.js", "figures.js", "mark.svg", "theme.js", "vendor/htmx-2.0.10.min.js",
-    "vendor/htmx-LICENSE.txt", _PLOTLY,
+    "board.css", "board.js", "figures.css", "figures.js", "frozen.js", "mark.svg", "theme.js",
+    "vendor/htmx-2.0.10.min.js", "vendor/htmx-LICENSE.txt",
 )  # fmt: skip
 """The names of all files that pages may load."""
 
@@ -43,13 +41,7 @@ def find_asset(name: str) -> Page | None:
     """A file by its name; None for every name that is not in the list, so that no path leads anywhere else."""
     if name not in STATIC:
         return None
-    if name == _PLOTLY:
-        package = find_spec("plotly")  # its script is a file: nothing of it has to be imported
-        if package is None or package.origin is None:
-            raise MissingExtra("Figures of the leaderboard", "board")
-        content = (Path(package.origin).parent / "package_data" / "plotly.min.js").read_bytes()
-    else:
-        content = (files("earmark.board") / "static" / name).read_bytes()
+    content = (files("earmark.board") / "static" / name).read_bytes()
     compressed = gzip.compress(content, 6, mtime=0) if len(content) > 1000 else b""
     digest = hashlib.sha256(content).hexdigest()[:12]
     return Page(content, _TYPES[Path(name).suffix], {}, compressed, f'"{digest}"')
@@ -64,10 +56,13 @@ def asset(name: str) -> str:
     return f"/static/{name}?v=" + file.tag.strip('"')
 
 
-def page_templates(title: str, **more: object) -> Jinja2Templates:
-    """The templates of `board/templates` with what all of them see; `more` are further names for them."""
+def page_templates(title: str, *, path: str = "", **more: object) -> Jinja2Templates:
+    """The templates of `board/templates` with what all of them see; `more` are further names for them.
+
+    `path`: where on its host the board lies, when it does not have the host to itself.
+    """
     from fastapi.templating import Jinja2Templates
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template, select_autoescape
 
     environment = Environment(
         loader=PackageLoader("earmark.board", "templates"),
@@ -82,9 +77,23 @@ def page_templates(title: str, **more: object) -> Jinja2Templates:
         "visitor": None,
         "frozen": "",
         "blind": False,
+        "host_texts": dict,
     }
     environment.globals |= {**shared, **more}
+    if path:
+
+        class UnderPathTemplate(Template):
+            def render(self, *values: Any, **named: Any) -> str:
+                return with_path(super().render(*values, **named), path)
+
+        environment.template_class = UnderPathTemplate
     return Jinja2Templates(env=environment)
+
+
+def read_templates(templates: Jinja2Templates) -> None:
+    """Read every template once: the first reader of a kind of page would wait for it."""
+    for name in templates.env.list_templates(extensions=["html"]):
+        templates.env.get_template(name)
 
 
 def board_address(board: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from earmark.errors import InputError, quoted
-from earmark.submissions import Document, Limits, card_from, combined, read_document
+from earmark.submissions import Document, Limits, SystemCard, card_from, combined, read_document
 
 
 class Field(NamedTuple):
@@ -49,7 +49,7 @@ def document_from(texts: Mapping[str, str], data: bytes, filename: str, limits: 
     if not data:
         raise InputError("No file was chosen; choose a score table or the JSON of a codec.")
     filled = {field: texts.get(field.name, "").replace("\r\n", "\n").strip() for field in FIELDS}
-    facts = {field.name: _cell(field, text) for field, text in filled.items() if text}
+    facts = {field.name: cell_of(field, text) for field, text in filled.items() if text}
     board, name = texts.get("board", "").strip(), str(facts.get("name", ""))
     cards = [card_from(facts, "The form")] if name else None
     document = read_document(data, filename=filename or "document.json", board=board, cards=cards, limits=limits)
@@ -68,7 +68,10 @@ def document_from(texts: Mapping[str, str], data: bytes, filename: str, limits: 
     return replace(document, cards=(combined([*inside, card_from({**facts, "name": only}, "The form")]),))
 
 
-def _cell(field: Field, text: str) -> Any:
+def cell_of(field: Field, text: str) -> Any:
+    """What a line of the form says, of the kind that a card holds; None for an empty text."""
+    if not text:
+        return None
     if field.name in ("authors", "pretraining"):
         return [part.strip() for part in text.split(",") if part.strip()]
     if field.name == "training_free":
@@ -79,3 +82,38 @@ def _cell(field: Field, text: str) -> Any:
         except ValueError:
             raise InputError(f"{field.label} is a number, not {quoted(text)}.") from None
     return text
+
+
+_LABELS = {field.name: field.label for field in FIELDS}
+_UNITS = {"parameters_m": "million", "kbps": "kbps"}
+
+
+def fact_label(name: str) -> str:
+    """What people read for a field of a card."""
+    return _LABELS.get(name) or name.replace("_", " ").capitalize()
+
+
+def fact_text(value: object) -> str:
+    """A fact of a card for people: 12 for 12.0, and "not said" where it is not."""
+    if value is None or value in ("", (), []):
+        return "not said"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:.10g}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def fact_unit(name: str) -> str:
+    return _UNITS.get(name, "")
+
+
+def card_facts(card: SystemCard) -> list[tuple[str, str]]:
+    """All that a card says beside name and title, with what it leaves open, as labels and texts."""
+    shown = [field.name for field in FIELDS if field.name not in ("name", "title")]
+    facts = []
+    for name in shown:
+        value = getattr(card, name)
+        unit = fact_unit(name) if value is not None else ""
+        facts.append((fact_label(name), f"{fact_text(value)} {unit}".rstrip()))
+    return facts + [(fact_label(name), fact_text(value)) for name, value in card.details.items()]

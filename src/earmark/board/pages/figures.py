@@ -1,235 +1,246 @@
-"""Figures of the pages as plain Plotly descriptions. A script draws them; the page has every number in a table below.
+"""Figures of scores as SVG: profiles over subsets, paired differences, and the spread on one subset.
 
-Colours of paper, ink and lines are left to the script, which takes them from the page, light or dark.
+A page has every number of a figure in a table beside it.
 """
 
 from __future__ import annotations
 
-import html
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
 
-from earmark.board.boards.costs import Anchor, Front, Point
-from earmark.board.boards.pairs import Comparison
+import numpy as np
+
+from earmark.board.boards.pairs import Comparison, Difference
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell
-from earmark.report.metric_text import facts
+from earmark.board.pages.drawing import (
+    FAMILIES,
+    Drawing,
+    Frame,
+    Markers,
+    Rows,
+    Scale,
+    key,
+    legend,
+    percent,
+    signed,
+    svg,
+)
+from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
+from earmark.submissions import SystemCard
 from earmark.tables import plain
+from earmark.wording import counted
 
-COLOURS = ("#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#8a78d8", "#4fb0e0")
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down")
-_OWN = "#d0342c"
-_LONGEST = 40
-_NAMED = 15  # more names than this would hide each other
+_BINS = 30
 
 
-def profiles(comparison: Comparison) -> dict[str, Any]:
-    """Every system of a comparison over the subsets."""
-    names = [_label(f"{each.system.card.name} {each.setting}".strip()) for each in comparison.compared]
-    traces = [
-        _dots(name, comparison.subsets, each.cells, comparison.metric, place)
-        for place, (name, each) in enumerate(zip(names, comparison.compared, strict=True))
-    ]
-    return {"data": traces, "layout": _over_subsets(comparison.metric, len(comparison.subsets))}
+# --- profiles over subsets --------------------------------------------------------------------------------------------
+
+
+def profiles(comparison: Comparison, names: Sequence[str] = (), *, higher: bool | None = None) -> Drawing:
+    """Every system of a comparison over the subsets, which `names` may spell out."""
+    systems = [f"{each.system.card.name} {each.setting}".strip() for each in comparison.compared]
+    metric = comparison.metric
+    rows = _subset_rows(names or comparison.subsets, [each.cells for each in comparison.compared], metric)
+    rows = rows._replace(step=max(rows.step, 9 * len(systems) + 6))
+    markers, entries, drawn = Markers("profiles"), [], []
+    for place, (name, each) in enumerate(zip(systems, comparison.compared, strict=True)):
+        marks = _marks(markers, rows, each.cells, metric, name, place, _spread(place, len(systems)))
+        drawn.append(f'<g class="c{place % FAMILIES}" data-s="{escape(each.system.slug)}">{marks}</g>')
+        entries.append(key(f"c{place % FAMILIES}", plain(name, 40), place))
+    return _rows_drawing(rows, axis_words(metric, higher), markers, drawn, entries)
 
 
 def profile(
     name: str, subsets: Sequence[str], cells: Sequence[Cell], best: Sequence[float | None],
-    median: Sequence[float | None], metric: str,
-) -> dict[str, Any]:  # fmt: skip
+    median: Sequence[float | None], metric: str, higher: bool | None = None,
+) -> Drawing:  # fmt: skip
     """One system over the subsets, with the best and the median of the board behind it."""
-    scale = _scale(metric)
-    behind = [
-        {
-            "type": "scatter", "mode": "markers", "name": words, "x": [_label(subset) for subset in subsets],
-            "y": [None if value is None else round(scale * value, 4) for value in values],
-            "marker": {"symbol": symbol, "size": size, "color": "muted", "line": {"width": 2, "color": "muted"}},
-            "hovertemplate": "%{x}: %{y}<extra>" + words + "</extra>",
-        }
-        for words, values, symbol, size in (
-            ("best of the board", best, "line-ew", 14), ("median of the board", median, "circle-open", 7)
+    scale = scale_of(metric)
+    behind = [scale * value for value in (*best, *median) if value is not None]
+    rows = _subset_rows(subsets, [cells], metric, behind)
+    markers, drawn = Markers("profile"), []
+    for kind, values, shape, words in (
+        ("best", best, 2, "best of the board"), ("median", median, 0, "median of the board")
+    ):  # fmt: skip
+        marks = (
+            markers.mark(
+                shape, percent(rows.x.share(scale * value)), rows.middle(row), "", f"{words}: {number(value, metric)}"
+            )
+            for row, value in enumerate(values)
+            if value is not None
         )
+        drawn.append(f'<g class="{kind}">{"".join(marks)}</g>')
+    drawn.append(f'<g class="c0">{_marks(markers, rows, cells, metric, name, 0, 0.5)}</g>')
+    entries = [
+        key("c0", plain(name, 40), 0), key("best", "best of the board", 2), key("median", "median of the board", 0)
     ]  # fmt: skip
-    own = _dots(_label(name), subsets, cells, metric, 0)
-    return {"data": [*behind, own], "layout": _over_subsets(metric, len(subsets))}
+    return _rows_drawing(rows, axis_words(metric, higher), markers, drawn, entries)
 
 
-def pareto_figure(front: Front, own: tuple[str, float, float] | None = None) -> dict[str, Any]:
-    """Cost and score: all points, the front joined by steps, and each family of several joined by a line.
+def _rows_drawing(rows: Rows, words: str, markers: Markers, drawn: Sequence[str], entries: Sequence[str]) -> Drawing:
+    body = "".join([rows.axes(words), *drawn])
+    return Drawing(svg(rows.height, markers.definitions(), body), legend(entries), rows.room)
 
-    Anchors are dashed lines, what is ranked apart is hollow. `own` is the name, cost and score of what is looked at.
-    """
-    scale = _scale(front.metric)
-    compared = [point for point in front.points if point.kind == front.leading]
-    families = front.families()
-    # With a line for each family of a large board there would be nothing else to see.
-    drawn = families if len(families) <= len(COLOURS) else {}
-    traces: list[dict[str, Any]] = []
-    alone = [point for point in compared if point.system.card.family not in drawn]
-    kinds = [*drawn.items(), ("others", alone)]
-    if not drawn:
-        kinds = [("on the front", [p for p in alone if p.front]), ("others", [p for p in alone if not p.front])]
-    for place, (name, points) in enumerate(kinds):
-        if not points:
+
+def _subset_rows(
+    subsets: Sequence[str], lines: Iterable[Sequence[Cell]], metric: str, more: Sequence[float] = ()
+) -> Rows:
+    scale = scale_of(metric)
+    ends = [scale * end for cells in lines for cell in cells for end in stated_ends(cell)]
+    return Rows(Scale.of([*ends, *more], ends=possible(metric)), [subset or "all clips" for subset in subsets])
+
+
+def stated_ends(cell: Cell) -> list[float]:
+    """The value and the ends of its interval, as far as they are known."""
+    return [end for end in (cell.value, cell.low, cell.high) if end is not None] if cell.value is not None else []
+
+
+def _marks(
+    markers: Markers, rows: Rows, cells: Sequence[Cell], metric: str, name: str, shape: int, share: float
+) -> str:
+    """A mark for each cell with a value, on its interval; hollow where it was not measured."""
+    scale, drawn = scale_of(metric), []
+    for row, cell in enumerate(cells):
+        if cell.value is None:
             continue
-        colour = "muted" if name == "others" else COLOURS[place]
-        traces.append(
-            {
-                "type": "scatter", "mode": "markers", "name": _label(name), "legendgroup": str(place),
-                "x": [point.x for point in points], "y": [round(scale * point.y, 4) for point in points],
-                "text": [_label(f"{point.system.card.name} {point.setting}".strip()) for point in points],
-                "hovertemplate": "%{text}<br>%{x} · %{y}<extra></extra>",
-                "marker": {"size": 8, "symbol": _SYMBOLS[place % len(_SYMBOLS)], "color": colour}, "cliponaxis": False,
-            }
-        )  # fmt: skip
-        if name in drawn:
-            leading = _leading(points)
-            traces.append(
-                {
-                    "type": "scatter", "mode": "lines", "legendgroup": str(place), "showlegend": False,
-                    "x": [point.x for point in leading], "y": [round(scale * point.y, 4) for point in leading],
-                    "line": {"width": 1.2, "color": colour}, "hoverinfo": "skip",
-                }
-            )  # fmt: skip
-    if front.apart:
-        traces.append(_apart_marks(front.apart, scale))
-    costs = [point.x for point in front.points if point.x > 0]
-    traces += [_anchor_line(anchor, scale, costs) for anchor in front.anchors if costs]
-    wide = bool(costs) and len(costs) == len(front.points) and max(costs) > 20 * min(costs)
-    middle = math.sqrt(min(costs) * max(costs)) if wide else max(costs, default=0.0) / 2
-    # Names go towards the middle of the figure, on the side where no step of the front is.
-    beside = ("bottom right", "top left") if facts(front.metric).higher_is_better else ("top right", "bottom left")
-    on = [point for point in compared if point.front]
-    traces.append(
-        {
-            "type": "scatter", "mode": f"lines+markers{'+text' if len(on) <= _NAMED else ''}", "name": "front",
-            "x": [point.x for point in on], "y": [round(scale * point.y, 4) for point in on], "hoverinfo": "skip",
-            "text": [_label(point.system.card.name) for point in on],
-            "textposition": [beside[point.x > middle] for point in on],
-            "textfont": {"size": 11, "color": "ink"}, "cliponaxis": False,
-            "line": {"shape": "hv", "width": 2, "dash": "dot", "color": "ink"},
-            "marker": {"size": 14, "symbol": "circle-open", "color": "ink", "line": {"width": 1.6}},
-        }
-    )  # fmt: skip
-    if own is not None:
-        name, cost, score = own
-        traces.append(
-            {
-                "type": "scatter", "mode": "markers", "name": _label(name), "x": [cost], "y": [round(scale * score, 4)],
-                "marker": {"size": 17, "symbol": "diamond-open", "color": _OWN, "line": {"width": 2.5}},
-                "hovertemplate": f"{_label(name)}<br>%{{x}} · %{{y}}<extra></extra>", "cliponaxis": False,
-            }
-        )  # fmt: skip
-    layout = {
-        "height": 460,
-        "xaxis": {
-            "title": {"text": f"{front.axis.words} ({front.axis.unit})"},
-            **({"type": "log"} if wide else {"rangemode": "tozero"}),
-        },
-        "yaxis": {"title": {"text": _axis(front.metric)}, **_possible(front.metric)},
-        "showlegend": True,
-        "hovermode": "closest",
-    }
-    return {"data": traces, "layout": layout}
+        if cell.low is not None and cell.high is not None:
+            drawn.append(rows.interval("interval", row, scale * cell.low, scale * cell.high, share))
+        hollow = ' class="hollow"' if cell.status in STATUS_MARKS else ""
+        title = f"{name}, {rows.names[row]}: {cell_words(cell, metric)}"
+        at = percent(rows.x.share(scale * cell.value))
+        drawn.append(markers.mark(shape, at, rows.middle(row, share), hollow, title))
+    return "".join(drawn)
 
 
-def _apart_marks(points: Sequence[Point], scale: float) -> dict[str, Any]:
-    return {
-        "type": "scatter", "mode": "markers", "name": "ranked apart",
-        "x": [point.x for point in points], "y": [round(scale * point.y, 4) for point in points],
-        "text": [_label(f"{point.system.card.name} {point.setting}".strip()) for point in points],
-        "hovertemplate": "%{text}<br>%{x} · %{y}<extra>ranked apart</extra>",
-        "marker": {"size": 9, "symbol": "circle-open", "color": "muted", "line": {"width": 1.6}}, "cliponaxis": False,
-    }  # fmt: skip
+def differences(comparison: Comparison, names: Sequence[str] = (), *, higher: bool | None = None) -> Drawing | None:
+    """What the other systems have beyond the first, subset by subset, and in the mean with its corrected interval.
+
+    None where no other has a subset in common with the first.
+    """
+    first, *others = comparison.compared
+    scale, metric = scale_of(comparison.metric), comparison.metric
+    apart = [_apart(first.cells, other.cells) for other in others]
+    means = {pair.other: pair for pair in comparison.differences if pair.one == 0 and pair.mean is not None}
+    ends = [scale * end for cells in apart for cell in cells for end in stated_ends(cell)]
+    ends += [-scale * end for pair in means.values() for end in (pair.mean, pair.low, pair.high) if end is not None]
+    if not means:
+        return None
+    subsets = [subset or "all clips" for subset in names or comparison.subsets]
+    rows = Rows(Scale.of([*ends, 0.0]), [*subsets, "mean"], step=max(22, 9 * len(others) + 6))
+    markers, drawn, entries = Markers("differences"), [], []
+    for place, (other, cells) in enumerate(zip(others, apart, strict=True), start=1):
+        name = f"{other.system.card.name} {other.setting}".strip()
+        share = _spread(place - 1, len(others))
+        mean = _turned(means.get(place))
+        marks = _marks(markers, rows, [*cells, mean], metric, name, place, share)
+        drawn.append(f'<g class="c{place % FAMILIES}" data-s="{escape(other.system.slug)}">{marks}</g>')
+        entries.append(key(f"c{place % FAMILIES}", plain(name, 40), place))
+    zero = percent(rows.x.share(0.0))
+    line = f'<line class="zero" x1="{zero}" x2="{zero}" y2="{rows.height}"/>'
+    rule = rows.step * len(subsets) + 3
+    drawn.append(f'<line class="mark" x2="100%" y1="{rule}" y2="{rule}"/>')
+    unit = " (points)" if facts(metric).percent else ""
+    way = "right" if (facts(metric).higher_is_better if higher is None else higher) else "left"
+    words = f"{metric} minus {plain(first.system.card.name, 20)}{unit}; {way} is better"
+    body = "".join([rows.axes(words), line, *drawn])
+    return Drawing(svg(rows.height, markers.definitions(), body), legend(entries), rows.room)
 
 
-def _anchor_line(anchor: Anchor, scale: float, costs: Sequence[float]) -> dict[str, Any]:
-    """A codec that loses nothing: its height counts, and its cost would crowd the others out."""
-    height = round(scale * (anchor.cell.value or 0.0), 4)
-    name = _label(anchor.system.card.name)
-    words = name if anchor.cost is None else f"{name} ({anchor.cost:.0f} kbps)"
-    return {
-        "type": "scatter", "mode": "lines", "name": words, "x": [min(costs), max(costs)], "y": [height, height],
-        "line": {"width": 1.4, "dash": "longdash", "color": "muted"},
-        "hovertemplate": f"{words}: %{{y}}<extra></extra>",
-    }  # fmt: skip
+def _spread(place: int, count: int) -> float:
+    """How far down within its row the n-th of several marks lies."""
+    return 0.5 if count == 1 else 0.26 + 0.48 / (count - 1) * place
 
 
-def histogram(summary: SubsetSummary) -> dict[str, Any]:
+def _apart(first: Sequence[Cell], other: Sequence[Cell]) -> list[Cell]:
+    """The difference on each subset that both have, with the interval that two independent scores would give it."""
+    cells = []
+    for mine, theirs in zip(first, other, strict=True):
+        if mine.value is None or theirs.value is None or mine.status != "ok" or theirs.status != "ok":
+            cells.append(Cell(None))
+            continue
+        value, widths = theirs.value - mine.value, [_half_width(mine), _half_width(theirs)]
+        half = None if None in widths else math.hypot(*(width or 0.0 for width in widths))
+        low, high = (None, None) if half is None else (value - half, value + half)
+        cells.append(Cell(value, low, high, status="ok"))
+    return cells
+
+
+def _half_width(cell: Cell) -> float | None:
+    return None if cell.low is None or cell.high is None else (cell.high - cell.low) / 2
+
+
+def _turned(pair: Difference | None) -> Cell:
+    """A mean difference of the first minus the other, as other minus first."""
+    if pair is None or pair.mean is None:
+        return Cell(None)
+    known = pair.low is not None and pair.high is not None
+    low, high = (-(pair.high or 0.0), -(pair.low or 0.0)) if known else (None, None)
+    return Cell(-pair.mean, low, high, status="ok")
+
+
+def histogram(summary: SubsetSummary, higher: bool | None = None) -> Drawing:
     """How the values of all systems lie on one subset."""
-    scale = _scale(summary.metric)
-    values = [round(scale * standing.value, 4) for standing in summary.compared]
-    bars = {
-        "type": "histogram", "x": values, "nbinsx": 30, "marker": {"color": COLOURS[0]},
-        "hovertemplate": "%{x}: %{y}<extra></extra>",
-    }  # fmt: skip
-    layout = {
-        "height": 260, "bargap": 0.06, "xaxis": {"title": {"text": _axis(summary.metric)}},
-        "yaxis": {"title": {"text": "systems"}}, "showlegend": False,
-    }  # fmt: skip
-    return {"data": [bars], "layout": layout}
+    scale = scale_of(summary.metric)
+    values = (scale * summary.values).tolist()
+    counts, edges = np.histogram(values, bins=min(_BINS, max(5, 2 * math.isqrt(len(values)))))
+    across = Scale.of(values, ends=possible(summary.metric))
+    frame = Frame(across, Scale(0.0, 1.08 * float(counts.max())), 200)
+    width = percent(frame.x.share(edges[1]) - frame.x.share(edges[0]))
+    bars = "".join(
+        f'<rect x="{frame.across(start)}" y="{frame.down(size)}" width="{width}" '
+        f'height="{frame.height - frame.down(size):.1f}">'
+        f"<title>{counted(size, 'system')} from {start:.4g} to {end:.4g}</title></rect>"
+        for size, start, end in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        if size
+    )
+    return Drawing(
+        svg(frame.height, frame.axes(axis_words(summary.metric, higher), "systems"), f'<g class="bars c0">{bars}</g>')
+    )
 
 
-def _leading(points: Sequence[Point]) -> list[Point]:
-    """The best ranked point of a family at each cost: those that a line joins."""
-    best: dict[float, Point] = {}
-    for point in points:
-        if point.x not in best or point.rank < best[point.x].rank:
-            best[point.x] = point
-    return list(best.values())
+# --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _dots(name: str, subsets: Sequence[str], cells: Sequence[Cell], metric: str, place: int) -> dict[str, Any]:
-    scale = _scale(metric)
-    colour, symbol = COLOURS[place % len(COLOURS)], _SYMBOLS[place % len(_SYMBOLS)]
-    up = [_width(cell.value, cell.high, scale) for cell in cells]
-    down = [_width(cell.value, cell.low, scale) for cell in cells]
-    trace: dict[str, Any] = {
-        "type": "scatter", "mode": "lines+markers", "name": name, "x": [_label(subset) for subset in subsets],
-        "y": [None if cell.value is None else round(scale * cell.value, 4) for cell in cells],
-        "hovertemplate": f"%{{x}}: %{{y}}<extra>{name}</extra>",
-        "line": {"width": 1, "dash": "dot", "color": colour},
-        "marker": {
-            "size": 8, "color": colour,
-            "symbol": [f"{symbol}-open" if cell.status in STATUS_MARKS else symbol for cell in cells],
-        },
-    }  # fmt: skip
-    if any(up) or any(down):
-        trace["error_y"] = {
-            "type": "data", "symmetric": False, "array": up, "arrayminus": down, "width": 2, "thickness": 1,
-        }  # fmt: skip
-    return trace
+def cell_words(cell: Cell, metric: str) -> str:
+    """31.8 [29.6 to 33.8], with what there is to say of it."""
+    assert cell.value is not None
+    scale, digits = _form(metric)
+    ends = ""
+    if cell.low is not None and cell.high is not None:
+        ends = f" ({signed(scale * cell.low, digits)} to {signed(scale * cell.high, digits)})"
+    status = f", {cell.status}" if cell.status in STATUS_MARKS else ""
+    return f"{signed(scale * cell.value, digits)}{ends}{status}"
 
 
-def _label(text: str) -> str:
-    """A name as text: Plotly reads tags and %{…} in labels."""
-    return html.escape(plain(text, _LONGEST), quote=False).replace("%{", "%&#123;")
+def named(card: SystemCard) -> str:
+    """A system by its code, which stands in the figure, and by its title where it has another."""
+    return f"{card.name} ({card.title[:60]})" if card.title not in ("", card.name) else card.name
 
 
-def _width(value: float | None, end: float | None, scale: float) -> float:
-    return 0.0 if value is None or end is None else round(scale * abs(end - value), 4)
+@cache
+def _form(metric: str) -> tuple[float, int]:
+    """What a value is multiplied by, and its decimals: a figure has thousands of them."""
+    return (100.0, 1) if facts(metric).percent else (1.0, 3)
 
 
-def _over_subsets(metric: str, count: int) -> dict[str, Any]:
-    return {
-        "height": 380, "xaxis": {"type": "category", "tickangle": -45 if count > 6 else 0},
-        "yaxis": {"title": {"text": _axis(metric)}}, "showlegend": True, "hovermode": "closest",
-    }  # fmt: skip
-
-
-def _possible(metric: str) -> dict[str, float]:
+def possible(metric: str) -> tuple[float, float]:
     """Percentages end where they can: an axis to 105 % would promise room that there is not."""
     of = facts(metric)
-    ends = zip(("minallowed", "maxallowed"), of.range, strict=True)
-    return {name: 100 * end for name, end in ends if of.percent and math.isfinite(end)}
+    low, high = of.range if of.percent else (-math.inf, math.inf)
+    return 100 * low, 100 * high
 
 
-def _scale(metric: str) -> float:
-    return 100.0 if facts(metric).percent else 1.0
+def scale_of(metric: str) -> float:
+    return _form(metric)[0]
 
 
-def _axis(metric: str) -> str:
+def axis_words(metric: str, higher: bool | None = None) -> str:
+    """A metric with its unit and direction; a board may define metrics of its own, of which `higher` (or not) is
+    better."""
     of = facts(metric)
-    return f"{metric}{' (%)' if of.percent else ''}, {'higher' if of.higher_is_better else 'lower'} is better"
+    way = "higher" if (of.higher_is_better if higher is None else higher) else "lower"
+    return f"{metric}{' (%)' if of.percent else ''}, {way} is better"

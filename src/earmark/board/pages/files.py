@@ -26,30 +26,51 @@ from earmark.tables import Column, Table, csv_text, plain
 
 Record = dict[str, Any]
 
-_ALWAYS = {"rank", "rank_low", "rank_high"}
+_ALWAYS = {"rank", "rank_low", "rank_high", "tier"}
+_TEXTS = {"system", "slug", "setting", "protocol", "kind", "unranked", "family", "provenance", "reason"}
+"""Columns that hold words of authors; all others hold numbers, or words of the board's own."""
 _PARTIAL = "†"
 _SCORES = {"value", "mean", "low", "high", "lift"}
 
 
+def table_columns(page: TablePage) -> dict[str, Sequence[Any]]:
+    """The columns of a table: rank, system, setting, and value, interval, lift and status of each column of scores."""
+    rows, cards = page.rows, [row.system.card for row in page.rows]
+    columns: dict[str, Sequence[Any]] = {
+        "rank": [row.rank or None for row in rows], "rank_low": [row.rank_low or None for row in rows],
+        "rank_high": [row.rank_high or None for row in rows], "tier": [row.tier or None for row in rows],
+        "system": [card.name for card in cards], "slug": [row.system.slug for row in rows],
+        "setting": [row.setting for row in rows], "settings_tried": [row.tried for row in rows],
+        "protocol": [row.protocol for row in rows], "kind": [row.kind for row in rows],
+        "kbps": [row.bitrate.kbps if row.bitrate else None for row in rows],
+        "unranked": [row.unranked for row in rows], "family": [card.family for card in cards],
+        "parameters_m": [card.parameters_m for card in cards],
+        "provenance": [" ".join(row.provenance) for row in rows],
+    }  # fmt: skip
+    for place, column in enumerate(page.columns):
+        value, low, high, lift, status, _, _ = (
+            zip(*(row.cells[place] for row in rows), strict=True) if rows else [()] * 7
+        )
+        key = column.key
+        columns |= {key: value, f"{key} low": low, f"{key} high": high, f"{key} lift": lift}
+        columns[f"{key} status"] = [word or "absent" for word in status]
+    return columns
+
+
 def table_records(page: TablePage) -> list[Record]:
-    """A record for each line: rank, system, setting, and value, interval, lift and status of each column."""
-    made = []
-    for row in page.rows:
-        card = row.system.card
-        record: Record = {
-            "rank": row.rank or None, "rank_low": row.rank_low or None, "rank_high": row.rank_high or None,
-            "system": card.name, "slug": row.system.slug, "setting": row.setting, "protocol": row.protocol,
-            "kind": row.kind, "kbps": row.bitrate.kbps if row.bitrate else None, "unranked": row.unranked,
-            "family": card.family, "parameters_m": card.parameters_m, "provenance": " ".join(row.provenance),
-        }  # fmt: skip
-        for cell, column in zip(row.cells, page.columns, strict=True):
-            key = column.key
-            record |= {
-                key: cell.value, f"{key} low": cell.low, f"{key} high": cell.high, f"{key} lift": cell.lift,
-                f"{key} status": cell.status or "absent",
-            }  # fmt: skip
-        made.append(record)
-    return made
+    """A record for each line, with the columns of the table."""
+    columns = table_columns(page)
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
+
+
+def table_csv(page: TablePage) -> str:
+    """A table as CSV with one header; columns that are empty in every line are left out, except ranks."""
+    columns = {
+        name: cells for name, cells in table_columns(page).items()
+        if name in _ALWAYS or any(cell not in (None, "") for cell in cells)
+    }  # fmt: skip
+    safe = ([_formula_free(cell) for cell in cells] if name in _TEXTS else cells for name, cells in columns.items())
+    return csv_text(list(columns), zip(*safe, strict=True))
 
 
 def comparison_records(comparison: Comparison) -> list[Record]:
@@ -58,14 +79,16 @@ def comparison_records(comparison: Comparison) -> list[Record]:
     made: list[Record] = [
         {
             "metric": comparison.metric, "subset": f"mean of {pair.subsets}", "system": names[pair.one],
-            "minus": names[pair.other], "value": pair.mean, "low": pair.low, "high": pair.high, "status": "difference",
+            "minus": names[pair.other], "value": pair.mean, "low": pair.low, "high": pair.high, "p": pair.p,
+            "status": "difference", "reason": pair.reason,
         }
         for pair in comparison.differences
     ]  # fmt: skip
     made += [
         {
             "metric": comparison.metric, "subset": subset, "system": name, "minus": "", "value": cell.value,
-            "low": cell.low, "high": cell.high, "status": cell.status or "absent",
+            "low": cell.low, "high": cell.high, "p": None, "status": cell.status or "absent",
+            "reason": cell.reason,
         }
         for each, name in zip(comparison.compared, names, strict=True)
         for subset, cell in zip(comparison.subsets, each.cells, strict=True)
@@ -80,8 +103,8 @@ def pareto_records(front: Front) -> list[Record]:
             "system": point.system.card.name, "slug": point.system.slug, "setting": point.setting,
             "family": point.system.card.family, front.axis.key: point.x,
             "cost_from": "card" if point.stated else "rows", "metric": front.metric, "mean": point.y,
-            "low": point.cell.low, "high": point.cell.high, "rank": point.rank, "front": point.front,
-            "kind": point.kind,
+            "low": point.cell.low, "high": point.cell.high, "rank": point.rank, "tier": point.tier or None,
+            "front": point.front, "kind": point.kind,
         }
         for point in front.points
     ]  # fmt: skip
@@ -91,7 +114,8 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
     """A record for each system on one subset, best first."""
     return [
         {
-            "rank": one.rank or None, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
+            "rank": one.rank or None, "rank_low": one.rank_low or None, "rank_high": one.rank_high or None,
+            "tier": one.tier or None, "system": one.system.card.name, "slug": one.system.slug, "setting": one.setting,
             "metric": summary.metric, "value": one.value, "low": one.cell.low, "high": one.cell.high,
             "lift": one.cell.lift, "kind": one.kind,
         }
@@ -102,8 +126,7 @@ def subset_records(summary: SubsetSummary) -> list[Record]:
 def to_csv(records: Sequence[Record]) -> str:
     """CSV with one header; columns that are empty in every line are left out, except ranks."""
     names = _used(records)
-    rows = ([record[name] for name in names] for record in records)
-    return csv_text(names, ([_formula_free(cell) if isinstance(cell, str) else cell for cell in row] for row in rows))
+    return csv_text(names, ([_safe(record[name]) for name in names] for record in records))
 
 
 def _used(records: Sequence[Record]) -> list[str]:
@@ -113,6 +136,11 @@ def _used(records: Sequence[Record]) -> list[str]:
 
 
 @lru_cache(8192)
+def _safe(cell: Any) -> Any:
+    """A cell without a formula; a number is as it was."""
+    return _formula_free(cell) if isinstance(cell, str) else cell
+
+
 def _formula_free(text: str) -> str:
     """Text that a spreadsheet would take for a formula begins with an apostrophe."""
     line = plain(text)
@@ -151,8 +179,8 @@ def table_latex(page: TablePage) -> str:
 
 
 def records_latex(records: Sequence[Record], caption: str, metric: str) -> str:
-    """Any other table for a paper: scores in the metric's own form."""
-    names = _used(records)
+    """Any other table for a paper: scores in the metric's own form, without the sentences that CSV and JSON have."""
+    names = [name for name in _used(records) if name != "reason"]
 
     def text(name: str, cell: Any) -> str:
         if cell is None:

@@ -2,15 +2,16 @@
 
     write_static_site(Source(snapshots), Path("frozen"))
 
-The pages are those of the server with relative links. Each metric of a board has its own page with all lines; what
-needs a server (search, filters, comparing, submitting) is left out.
+The pages are those of the server with relative links. Each metric of a board has its own page with all lines, which a
+small script searches, filters and sorts; what needs a server (comparing, submitting, means of one's own) is left out,
+and so are boards that not everybody finds.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, unquote
 
 from earmark.atomic import write_whole
-from earmark.board.boards.analyses import analysed, matrix_of
-from earmark.board.boards.snapshot import Snapshots
+from earmark.board.boards.analyses import Analysis, analysed, matrix_of
+from earmark.board.boards.snapshots import Snapshots
 from earmark.board.boards.subsets import metrics_on
 from earmark.board.pages import assets
+from earmark.board.pages.analyses import analysis_file, analysis_page
 from earmark.board.pages.boards import Reader, Source, store_source
 from earmark.board.pages.comparisons import pareto_file, pareto_page
-from earmark.board.pages.subsets import analysis_file, analysis_page, subset_file, subset_page, subsets_page
+from earmark.board.pages.definitions import about_page
+from earmark.board.pages.subsets import subset_file, subset_page, subsets_page
 from earmark.board.pages.systems import system_file, system_page
 from earmark.board.web.caching import Page
 from earmark.errors import UsageError
@@ -35,7 +38,9 @@ if TYPE_CHECKING:
 FrozenPage: TypeAlias = tuple[str, str, Callable[[], Page]]
 """Its address on a server, its place in the folder, and what makes it."""
 
-_ALL = (("per", "all"), ("show", "domains"), ("show", "subsets"), ("show", "intervals"))
+_ALL = (("per", "all"), ("show", "domains"), ("show", "subsets"), ("show", "card"), ("show", "intervals"))
+_OTHER_PAGES = ("index", "about", "pareto", "subsets", "analysis", "s")
+"""What the folder of a board has beside the pages of its metrics."""
 _FORMATS = ("csv", "tex", "json")
 _LINK = re.compile(r'(\s(?:href|src))="(/[^"]*)"')
 
@@ -54,10 +59,12 @@ def write_static_site(
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; a frozen copy is written into a new folder.")
-    boards, known = source.boards, source.analysis
-    made = {board: analysed(matrix_of(boards.current(board))) for board in boards.boards()} if analyse else {}
+    known = source.analysis
+    made: dict[str, Analysis] = {}
     source = source._replace(analysis=lambda board: known(board) or made.get(board), analysis_current=lambda _: True)
     reader = Reader(source, assets.page_templates(title), frozen=day or datetime.now(UTC).date().isoformat())
+    if analyse:
+        made |= {board: analysed(matrix_of(source.boards.current(board))) for board in reader.listed()}
     pages = list(_pages(reader))
     files = {address: place for address, place, _ in pages}
     makers = {place: make for _, place, make in pages}
@@ -77,23 +84,24 @@ def _pages(reader: Reader) -> Iterator[FrozenPage]:
     yield "/", "index.html", reader.boards
     for name in ("about", "rules"):
         yield f"/{name}", f"{name}.html", partial(reader.words, name)
-    for board in reader.source.boards.boards():
-        yield from _board_pages(reader, board)
+    for board, folder in _names(reader.listed()).items():
+        yield from _board_pages(reader, board, f"b/{folder}")
 
 
-def _board_pages(reader: Reader, board: str) -> Iterator[FrozenPage]:
+def _board_pages(reader: Reader, board: str, root: str) -> Iterator[FrozenPage]:
     snapshot = reader.source.boards.current(board)
-    at, root = assets.board_address(board), f"b/{_name(board)}"
+    at, names = assets.board_address(board), _names(snapshot.metrics, _OTHER_PAGES)
     yield at, f"{root}/index.html", partial(reader.board, board, _ALL)
     for metric in snapshot.metrics:
         items = (*_ALL, ("metric", metric))
-        place = f"{root}/{'index' if metric == snapshot.metrics[0] else _name(metric)}.html"
+        place = f"{root}/{'index' if metric == snapshot.metrics[0] else names[metric]}.html"
         yield f"{at}?metric={metric}", place, partial(reader.board, board, items)
         for kind in _FORMATS:
             file = partial(reader.board_file, board, items, kind)
-            yield f"{at}/{metric}.{kind}", f"{root}/{_name(metric)}.{kind}", file
+            yield f"{at}/{metric}.{kind}", f"{root}/{names[metric]}.{kind}", file
     if not snapshot.metrics:
         return
+    yield f"{at}/about", f"{root}/about.html", partial(about_page, reader, board)
     yield f"{at}/pareto", f"{root}/pareto.html", partial(pareto_page, reader, board, ())
     yield f"{at}/subsets", f"{root}/subsets.html", partial(subsets_page, reader, board)
     yield f"{at}/analysis", f"{root}/analysis.html", partial(analysis_page, reader, board)
@@ -101,28 +109,38 @@ def _board_pages(reader: Reader, board: str) -> Iterator[FrozenPage]:
         yield f"{at}/analysis.json", f"{root}/analysis.json", partial(analysis_file, reader, board)
     for kind in _FORMATS:
         yield f"{at}/pareto.{kind}", f"{root}/pareto.{kind}", partial(pareto_file, reader, board, (), kind)
-    for subset in dict.fromkeys(name for metric in snapshot.metrics for name in snapshot.subsets(metric)):
+    for subset, name in _names(each for metric in snapshot.metrics for each in snapshot.subsets(metric)).items():
         if not metrics_on(snapshot, subset):
             continue
-        where, stem = assets.subset_address(board, subset), f"{root}/subsets/{_name(subset or '-')}"
+        where, stem = assets.subset_address(board, subset), f"{root}/subsets/{name}"
         yield where, f"{stem}.html", partial(subset_page, reader, board, subset)
         for kind in _FORMATS:
             yield f"{where}.{kind}", f"{stem}.{kind}", partial(subset_file, reader, board, subset, (), kind)
     for place_of in sorted({line.system for line in snapshot.lines}):
         slug = snapshot.systems[place_of].slug
-        where, stem = assets.system_address(board, slug), f"{root}/s/{_name(slug)}"
+        where, stem = assets.system_address(board, slug), f"{root}/s/{slug}"
         yield where, f"{stem}.html", partial(system_page, reader, board, slug)
         for kind in ("csv", "json", "bib"):
             yield f"{where}.{kind}", f"{stem}.{kind}", partial(system_file, reader, board, slug, kind)
 
 
-def _name(text: str) -> str:
-    """A name as a file may have it on every system: no separators, no reserved marks, nothing hidden.
+def _names(texts: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Each text as a file of one folder may be called on every system: no separators, no reserved marks, not hidden.
 
-    A name that had to be changed carries a part of its hash, so that no two names become one file.
+    A name that had to be changed, or that differs from another or from those `taken` in capitals at most, carries a
+    part of its hash, so that no two become one file.
     """
-    plain = re.sub(r'[\\/:*?"<>|%#\x00-\x1f]|^\.', "_", text)
-    return plain if plain == text else f"{plain}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+    names: dict[str, str] = {}
+    used = {each.casefold() for each in taken}
+    for text in dict.fromkeys(texts):
+        wanted = text or "-"
+        plain = re.sub(r'[\\/:*?"<>|%#\x00-\x1f]|^\.', "_", wanted)
+        mark = hashlib.sha256(text.encode()).hexdigest()
+        marked = (f"{plain}-{mark[:length]}" for length in range(6, len(mark) + 1))
+        own = plain if plain == wanted and plain.casefold() not in used else ""
+        names[text] = own or next(each for each in marked if each.casefold() not in used)
+        used.add(names[text].casefold())
+    return names
 
 
 def _write(target: Path, data: bytes) -> None:

@@ -1,22 +1,37 @@
-"""The pages of submissions: send one, see what became of it, withdraw it, decide about it."""
+"""The pages of submissions: send one, see what it would change and what became of it, withdraw it, decide about it."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.pages.card_form import FIELDS, document_from
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
-from earmark.board.refusals import NotFound, Refusal
+from earmark.board.boards.outlook import Outlook, outlook_of_submission
+from earmark.board.pages.card_form import FIELDS, card_facts
+from earmark.board.pages.forms import Posted, form_page, on_post, posted_by, redirect, signed_in
+from earmark.board.pages.metric_words import metric_words
+from earmark.board.pages.moderation import decision_in
+from earmark.board.records import Submission, User
+from earmark.board.refusals import NotFound
 from earmark.board.web.problems import status_of
-from earmark.board.web.requests import context_of, new_subsets, receive, settle
+from earmark.board.web.reading import Question, Reading
+from earmark.board.web.requests import (
+    check_document,
+    context_of,
+    keep_draft,
+    limits_for,
+    remarks,
+    settle,
+    take_document,
+)
 from earmark.board.web.security import visitor_of
 from earmark.errors import EarmarkError
-from earmark.submissions import Problem, Refused, enforce
+from earmark.submissions import Problem, Refused
 from earmark.wording import counted
 
 router = APIRouter()
@@ -40,33 +55,48 @@ def _submit_page(
 ) -> Response:
     context = context_of(request)
     return form_page(
-        request, "submit", status, here="submit", fields=FIELDS, texts=texts, boards=context.store.boards(),
+        request, "submit", status, here="submit", fields=FIELDS, texts=texts, boards=context.snapshots.listed(),
         problems=problems[:_SHOWN_PROBLEMS], more=max(0, len(problems) - _SHOWN_PROBLEMS), checked=checked,
         warnings=warnings[:_SHOWN_PROBLEMS], megabytes=context.settings.limits.max_body / 1e6,
         key=secrets.token_hex(16), opened=any(texts.get(field.name) for field in FIELDS),
     )  # fmt: skip
 
 
-@on_post(router, "/submit", apart=True)
-def submit(request: Request, posted: Posted) -> Response:
-    user, context = signed_in(request), context_of(request)
-    limits = context.settings.limits
+@router.post("/submit")
+async def submit(request: Request) -> Response:
+    posted = await posted_by(request)
+    user = await run_in_threadpool(signed_in, request)
+    question = Question(posted.file, posted.filename, "", limits_for(request, user), form=posted.texts)
     try:
-        document = document_from(posted.texts, posted.file, posted.filename, limits)
-        verdict = enforce(document, limits, context.store.blind_subsets(document.board))
         if posted.text("action") == "check":
-            extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
-            sentence = f"{extent} can be sent to the board {document.board}."
-            warnings = [*verdict.warnings, *new_subsets(context, document)]
-            return _submit_page(request, 200, posted.texts, checked=sentence, warnings=warnings)
-        submission = receive(context, document, user, posted.text("key"))
+            return await check_document(request, user, question, partial(_checked_page, request, posted, user))
+        if posted.text("action") == "draft":
+            return await keep_draft(
+                request, user, question, lambda draft: redirect(f"/drafts/{draft.id}?done=kept")
+            )  # fmt: skip
+        return await take_document(
+            request, user, posted.text("key"), question,
+            lambda submission: redirect(f"/submissions/{submission.id}?done=sent"),
+        )  # fmt: skip
     except Refused as refused:
-        return _submit_page(request, 422, posted.texts, refused.problems)
+        problems = refused.problems
+        status = 422
     except EarmarkError as error:
-        if status_of(error) >= 500:
+        status = status_of(error)
+        if status in (408, 429) or status >= 500:
             raise
-        return _submit_page(request, status_of(error), posted.texts, [Problem("unreadable", str(error))])
-    return redirect(f"/submissions/{submission.id}?done=sent")
+        problems = (Problem("unreadable", str(error)),)
+    return await run_in_threadpool(_submit_page, request, status, posted.texts, problems)
+
+
+def _checked_page(request: Request, posted: Posted, user: User, reading: Reading) -> Response:
+    """The form as it was sent, with what the rules say."""
+    if reading.problems:
+        raise Refused(reading.problems)
+    extent = f"{counted(reading.rows, 'row')} of {counted(len(reading.systems), 'system')}"
+    sentence = f"{extent} can be sent to the board {reading.board}."
+    warnings = [*reading.warnings, *remarks(context_of(request), reading, user)]
+    return _submit_page(request, 200, posted.texts, checked=sentence, warnings=warnings)
 
 
 @router.get("/submissions/{submission}")
@@ -80,9 +110,9 @@ def _submission_page(
     """One submission; with a decision that cannot stand, its form as it was sent and what is wrong with it."""
     store = context_of(request).store
     submission = store.submission(id)
-    if submission is None:
-        raise NotFound("There is no such submission on this board.")
     user = visitor_of(request)
+    if submission is None or not store.may_see(submission, user):
+        raise NotFound("There is no such submission on this board.")
     readable = submission.is_readable_by(user)
     rows = store.rows_of(id).rows if readable else ()
     cards = store.cards_of(id)[:_SHOWN_CARDS] if readable else ()
@@ -91,12 +121,24 @@ def _submission_page(
         request, "submission", status, here="", submission=submission, rows=rows[:_SHOWN_ROWS], readable=readable,
         systems=list(zip(submission.systems, submission.names, strict=True)), wrong=wrong, texts=texts or {},
         cards=[
-            {"card": card, "on_board": store.system(submission.board, slug) is not None}
+            {"card": card, "facts": card_facts(card), "on_board": store.system(submission.board, slug) is not None}
             for card, slug in zip(cards, submission.systems, strict=False)
         ],
         may_withdraw=(submission.is_of(user) or moderates) and submission.state in ("pending", "accepted"),
         may_decide=moderates and submission.state == "pending",
+        may_mark=moderates and submission.state == "accepted", outlook=_outlook(request, submission, user),
+        **metric_words(context_of(request), submission.board),
     )  # fmt: skip
+
+
+def _outlook(request: Request, submission: Submission, user: User | None) -> Outlook | None:
+    """What the board would show, for those who decide about a submission that waits and for its author."""
+    if submission.state != "pending" or not submission.is_readable_by(user):
+        return None
+    context = context_of(request)
+    return outlook_of_submission(
+        context.store, context.snapshots, submission, for_moderator=user is not None and user.moderates
+    )
 
 
 @on_post(router, "/submissions/{submission}/withdraw")
@@ -106,28 +148,13 @@ def withdraw(request: Request, posted: Posted) -> Response:
     return redirect(f"/submissions/{done.id}?done=withdrawn")
 
 
-@router.get("/moderate")
-def moderate_page(request: Request) -> Response:
-    user = visitor_of(request)
-    if user is None:
-        return redirect("/sign-in?next=/moderate")
-    if not user.moderates:
-        raise Refusal("Only a moderator of this board decides about submissions.", 403)
-    store = context_of(request).store
-    pending = store.submissions(state="pending", limit=200)
-    return form_page(request, "moderate", here="moderate", pending=pending, events=store.events(50, None))
-
-
 @on_post(router, "/submissions/{submission}/decide")
 def decide(request: Request, posted: Posted) -> Response:
     context, id, user = context_of(request), request.path_params["submission"], signed_in(request)
-    choice, marked = posted.text("choice"), posted.text("provenance") or None
-    if choice not in ("accept", "reject") or marked not in (None, "self-reported", "reproduced", "blind"):
-        raise Refusal("Choose accept or reject, and a provenance from the list.", 422)
-    reason = posted.text("reason")
-    if choice == "reject" and user.moderates and not reason:
+    accept, provenance, reason = decision_in(posted)
+    if not accept and user.moderates and not reason:
         wrong = "A rejection needs a reason: say in one sentence what its author can do."
         return _submission_page(id, request, 422, wrong, posted.texts)
-    decided = context.store.decide(id, user, choice == "accept", reason, marked)  # type: ignore[arg-type]
+    decided = context.store.decide(id, user, accept, reason, provenance)
     settle(context, decided)
     return redirect(f"/submissions/{decided.id}?done={decided.state}")

@@ -1,37 +1,64 @@
-// Draws every figure of the page: a <figure data-figure> holds its description as JSON and an empty place for it.
+// What is pointed at, or has the focus, comes forward everywhere on the page: its mark, its name, its line of a table.
+// A box says what it is; without this script a mark's own title does. A click on a mark opens the system's page.
 (() => {
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const named = { muted: "muted", ink: "ink" };
-  const own = (value) => {
-    // "muted" and "ink" in a description stand for the page's own colours.
-    if (Array.isArray(value)) return value.map(own);
-    if (value && typeof value === "object") {
-      return Object.fromEntries(
-        Object.entries(value).map(([key, inner]) => [key, key === "color" && inner in named ? colour(inner) : own(inner)]),
-      );
+  const tip = document.createElement("div");
+  tip.className = "tip";
+  tip.hidden = true;
+  const texts = new WeakMap();
+  const textOf = (mark) => {
+    if (!texts.has(mark)) {
+      const title = mark.querySelector(":scope > title");
+      texts.set(mark, title ? title.textContent : "");
+      if (title) title.remove(); // else the browser's own box would come too
     }
-    return value;
+    return texts.get(mark);
   };
-  const axis = (given) => ({
-    gridcolor: colour("grid"), linecolor: colour("grid"), zerolinecolor: colour("grid"), automargin: true,
-    ...given, title: { ...(given || {}).title, font: { size: 12 } },
+  const marked = (target) => (target.closest ? target.closest("[data-s]") : null);
+  const said = (target) => (target.closest ? target.closest("svg.chart use, svg.chart rect, svg.chart circle, svg.chart g[data-t]") : null);
+
+  let current = "";
+  const highlight = (key) => {
+    if (key === current) return;
+    current = key;
+    document.querySelectorAll(".on").forEach((each) => each.classList.remove("on"));
+    const same = key ? document.querySelectorAll(`[data-s="${CSS.escape(key)}"]`) : [];
+    same.forEach((each) => each.classList.add("on"));
+    document.querySelectorAll("svg.chart").forEach((chart) => chart.classList.toggle("pointing", !!chart.querySelector(".on")));
+  };
+  const show = (text, x, y) => {
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    const wide = document.documentElement.clientWidth;
+    tip.style.left = "0";
+    const left = Math.max(4, Math.min(x + 12, wide - tip.offsetWidth - 8));
+    tip.style.left = `${left + window.scrollX}px`;
+    tip.style.top = `${y + window.scrollY + 14}px`;
+  };
+  const drop = () => { highlight(""); show(""); };
+
+  document.addEventListener("pointerover", (event) => {
+    const mark = said(event.target);
+    const system = marked(event.target);
+    highlight(system ? system.dataset.s : "");
+    show(mark ? textOf(mark) : "", event.clientX, event.clientY);
   });
-  const draw = (figure) => {
-    const { data, layout } = JSON.parse(figure.querySelector("script").textContent);
-    const place = figure.querySelector(".plot");
-    const narrow = place.clientWidth < 520;
-    Plotly.react(place, own(data), {
-      ...layout,
-      height: narrow ? Math.min(layout.height, 340) : layout.height,
-      margin: { l: 52, r: 12, t: 12, b: 48 },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: colour("ink"), family: getComputedStyle(document.body).fontFamily, size: 12 },
-      hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("muted"), font: { color: colour("ink") } },
-      legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
-      xaxis: axis(layout.xaxis), yaxis: axis(layout.yaxis),
-    }, { responsive: true, displaylogo: false, displayModeBar: false });
-  };
-  const all = () => document.querySelectorAll("figure[data-figure]").forEach(draw);
-  document.addEventListener("DOMContentLoaded", all);
-  document.addEventListener("earmark:theme", all);
+  document.addEventListener("pointerleave", drop);
+  document.addEventListener("focusin", (event) => {
+    const system = marked(event.target);
+    highlight(system ? system.dataset.s : "");
+    const mark = system && system.closest(".labels") && document.querySelector(`svg.chart use[data-s="${CSS.escape(system.dataset.s)}"]`);
+    const box = mark && mark.getBoundingClientRect();
+    show(mark ? textOf(mark) : "", box ? box.right : 0, box ? box.bottom : 0);
+  });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") drop(); });
+  document.addEventListener("click", (event) => {
+    const mark = event.target.closest && event.target.closest("svg.chart [data-s]");
+    if (!mark || event.target.closest("a")) return;
+    const link = document.querySelector(`a[href][data-s="${CSS.escape(mark.dataset.s)}"], tr[data-s="${CSS.escape(mark.dataset.s)}"] a[href]`);
+    const base = mark.closest("[data-href]");
+    const address = link ? link.getAttribute("href") : base ? base.dataset.href.replace("*", mark.dataset.s) : "";
+    if (address) window.location.assign(address);
+  });
+  document.addEventListener("DOMContentLoaded", () => document.body.append(tip));
 })();

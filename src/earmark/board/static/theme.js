@@ -1,16 +1,23 @@
 // Light or dark: what the reader chose last, else what the system prefers. Loaded in the head, before anything is drawn.
+// And who is signed in: pages that everybody shares do not know it, so the last page made for one reader tells them.
 (() => {
   const root = document.documentElement;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const stored = () => {
-    try { return localStorage.getItem("theme"); } catch { return null; }
+  const stored = (name) => {
+    try { return localStorage.getItem(name); } catch { return null; }
+  };
+  const store = (name, text) => {
+    try { localStorage.setItem(name, text); } catch { /* it holds for this page */ }
   };
   const current = () => root.dataset.theme || (dark.matches ? "dark" : "light");
-  const chosen = stored();
+  const chosen = stored("theme");
   if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
   root.classList.add("js");
+  if ("visitor" in root.dataset) store("visitor", root.dataset.visitor);
 
   document.addEventListener("DOMContentLoaded", () => {
+    const account = document.getElementById("account");
+    if (account) account.textContent = stored("visitor") || "Sign in";
     const button = document.getElementById("theme");
     if (!button) return;
     const name = () => {
@@ -27,7 +34,7 @@
     };
     button.addEventListener("click", () => {
       root.dataset.theme = current() === "dark" ? "light" : "dark";
-      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* it holds for this page */ }
+      store("theme", root.dataset.theme);
       announce();
     });
     dark.addEventListener("change", announce);

@@ -17,10 +17,19 @@ from __future__ import annotations
 from sqlalchemy import Engine
 
 from earmark import databases
+from earmark.board.records import Quotas
 from earmark.board.storage.accounts import Accounts
 from earmark.board.storage.blind import Blind
+from earmark.board.storage.boards import Boards
+from earmark.board.storage.cards import Cards
+from earmark.board.storage.drafts import Drafts
+from earmark.board.storage.host_texts import HostTexts
 from earmark.board.storage.live import Live, LiveScores
 from earmark.board.storage.migrations import upgrade
+from earmark.board.storage.news import News
+from earmark.board.storage.notices import Notices
+from earmark.board.storage.people import People
+from earmark.board.storage.sessions import Sessions
 from earmark.board.storage.submissions import Submissions
 from earmark.submissions import Limits
 
@@ -32,12 +41,18 @@ def open_database(url: str) -> Engine:
     return databases.open_database(url, upgrade)
 
 
-class Store(Blind, Live, Submissions, Accounts):
+class Store(
+    Blind, Boards, Cards, Drafts, HostTexts, Notices, People, Live, News, Submissions, Sessions, Accounts
+):  # fmt: skip
     """A board's memory. Safe to use from several threads, and from several processes on one database."""
 
-    def __init__(self, engine: Engine, limits: Limits | None = None) -> None:
+    def __init__(
+        self, engine: Engine, limits: Limits | None = None, quotas: Quotas | None = None, draft_days: float = 30
+    ) -> None:
         self.engine = engine
         self.limits = limits or Limits()  # of one document
+        self.quotas = quotas  # of one author and day; None: no limit
+        self.draft_days = draft_days
 
     def close(self) -> None:
         """Close the connections; nothing is lost without it."""

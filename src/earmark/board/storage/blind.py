@@ -37,13 +37,11 @@ from earmark.board.jobs import (
 from earmark.board.records import User, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound, Refusal
 from earmark.board.storage.accounts import current_user, list_limit, now, record
+from earmark.board.storage.arrivals import add_document, claim_systems
+from earmark.board.storage.boards import refuse_closed
+from earmark.board.storage.definitions import definition_of
 from earmark.board.storage.live import blind_names, offered_names, recount_systems
-from earmark.board.storage.submissions import (
-    add_document,
-    claim_systems,
-    close_submission,
-    stored_submission,
-)
+from earmark.board.storage.submissions import close_submission, stored_submission
 from earmark.board.storage.tables import (
     blind_hosts,
     blind_jobs,
@@ -59,10 +57,10 @@ from earmark.board.storage.tables import (
     users,
 )
 from earmark.databases import Part, in_parts, reading
+from earmark.definitions import Definition
 from earmark.errors import quoted
-from earmark.scores import VOCSIM_SUBSETS, WITH_VALUE
+from earmark.scores import WITH_VALUE
 from earmark.submissions import Document, Limits, Problem, Refused, SystemCard, enforce
-from earmark.submissions.rules import known_boards
 from earmark.submissions.texts import checked_text, joined_likeness
 from earmark.wording import counted
 
@@ -95,7 +93,7 @@ class Blind(Part):
         def work(connection: Connection) -> BlindBoard:
             host, at = current_user(connection, user), self.clock()
             _refuse_strangers(connection, board, host)
-            _refuse_public(board, [each.subset for each in sets])
+            _refuse_public(connection, board, [each.subset for each in sets])
             for each in sets:
                 _refuse_other_recordings(connection, board, each)
             _keep_policy(connection, digest, text, settings, at)
@@ -146,6 +144,7 @@ class Blind(Part):
         def work(connection: Connection) -> tuple[Job, bool]:
             owner, at = current_user(connection, user), self.clock()
             offer = _offering(connection, board)
+            refuse_closed(definition_of(connection, board), owner)
             same = _same_job(connection, board, owner, blind_jobs.c.digest == package.digest)
             if same is not None:
                 return _job(connection, same), False
@@ -422,8 +421,15 @@ def _refuse_strangers(connection: Connection, board: str, user: User) -> None:
         raise Conflict(f"Blind sets of {board} are measured by another worker account; use that one's token.")
 
 
-def _refuse_public(board: str, subsets: Sequence[str]) -> None:
-    known = [subset.name for subset in VOCSIM_SUBSETS if subset.status != "blind"] if board == "vocsim" else []
+def _written_definition(connection: Connection, board: str) -> Definition | None:
+    """The definition of a board that a host or a paper wrote; none where it was made of the scores."""
+    definition = definition_of(connection, board)
+    return definition if definition and not definition.derived else None
+
+
+def _refuse_public(connection: Connection, board: str, subsets: Sequence[str]) -> None:
+    suite = _written_definition(connection, board)
+    known = [subset.name for subset in suite.subsets if not subset.blind] if suite else []
     public = {joined_likeness(name): name for name in known}
     wrong = sorted(public.keys() & set(map(joined_likeness, subsets)))
     if wrong:
@@ -436,8 +442,8 @@ def _refuse_public(board: str, subsets: Sequence[str]) -> None:
 def _refuse_other_recordings(connection: Connection, board: str, announced: BlindSet) -> None:
     """Refuse a set under whose name the board has, or the paper counts, other recordings: nobody could compare them."""
     name, clips = announced.subset, announced.clips
-    suite = known_boards().get(board)
-    published = suite.subsets.get(name) if suite else None
+    suite = _written_definition(connection, board)
+    published = suite.subset(name).clips if suite else None
     of_subset = and_(systems.c.board == board, measurements.c.subset == name, scores.c.status.in_(WITH_VALUE))
     counts = (
         select(submissions.c.provenance, func.max(scores.c.n))

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, not_, or_, select, update
 
-from earmark.board.records import System, sought
+from earmark.board.records import System, User, sought
+from earmark.board.storage.definitions import blind_by_definition
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
     blind_sets,
+    board_definitions,
+    card_changes,
     live,
     measurements,
     meta,
@@ -30,13 +33,12 @@ from earmark.scores import COLUMNS
 from earmark.scores import Row as ScoreRow
 from earmark.scores.rows import NUMBERS
 from earmark.submissions import SystemCard, card_from, combined, plain_card
-from earmark.submissions.rules import BOARDS_WITH_BLIND_SUBSETS, blind_subsets
 
 _GENERATION = "generation"
 _NUMBERS = tuple(name for name in CELLS if name in NUMBERS)
 _AT_ONCE = 20_000
 _Query: TypeAlias = "Select[*tuple[Any, ...]]"
-_SYSTEMS = select(
+SYSTEMS = select(
     systems.c.id, systems.c.board, systems.c.slug, systems.c.card, users.c.name, users.c.team, systems.c.created
 ).join(users)
 
@@ -78,9 +80,9 @@ class Live(Part):
             return _generation(connection)
 
     def boards(self) -> list[str]:
-        """The boards on which something was accepted, by name."""
-        names = select(systems.c.board).where(systems.c.changed > 0).distinct().order_by(systems.c.board)
-        return [name for (name,) in self._rows(names)]
+        """The boards on which something was accepted, and those that a host defined, by name."""
+        scored = select(systems.c.board).where(systems.c.changed > 0)
+        return sorted(name for (name,) in self._rows(scored.union(select(board_definitions.c.board))))
 
     def systems(self, board: str, changed_since: int = 0) -> list[System]:
         """The systems that ever had an accepted submission and changed after a generation, by age.
@@ -88,13 +90,20 @@ class Live(Part):
         Those whose submissions were all withdrawn are among them: their scores are gone from `live_scores`, and
         their history stays.
         """
-        changed = _SYSTEMS.where(systems.c.board == sought(board), systems.c.changed > changed_since)
-        return [_system(row) for row in self._rows(changed.order_by(systems.c.id))]
+        changed = SYSTEMS.where(systems.c.board == sought(board), systems.c.changed > changed_since)
+        return [read_system(row) for row in self._rows(changed.order_by(systems.c.id))]
+
+    def systems_of(self, user: User, limit: int = 200) -> list[System]:
+        """The systems of a user and their team that readers have seen, the newest first."""
+        own = systems.c.owner_id == user.id
+        shared = or_(own, and_(users.c.team == user.team, users.c.team != ""))
+        newest = SYSTEMS.where(shared, systems.c.changed > 0).order_by(systems.c.id.desc()).limit(limit)
+        return [read_system(row) for row in self._rows(newest)]
 
     def system(self, board: str, slug: str) -> System | None:
         """The system with that slug, once something of it was accepted."""
-        named = _SYSTEMS.where(systems.c.board == sought(board), systems.c.slug == sought(slug))
-        return next((_system(row) for row in self._rows(named.where(systems.c.changed > 0))), None)
+        named = SYSTEMS.where(systems.c.board == sought(board), systems.c.slug == sought(slug))
+        return next((read_system(row) for row in self._rows(named.where(systems.c.changed > 0))), None)
 
     def live_scores(self, board: str, system_ids: Sequence[int] | None = None) -> LiveScores:
         """The scores that count: for each measurement of a system the newest of an accepted submission."""
@@ -106,13 +115,20 @@ class Live(Part):
         with reading(self.engine) as connection:
             return blind_names(connection, sought(board))
 
+    def announced_subsets(self) -> dict[str, set[str]]:
+        """The subsets that hosts announced as blind, by board."""
+        names: dict[str, set[str]] = {}
+        for board, subset in self._rows(select(blind_sets.c.board, blind_sets.c.subset)):
+            names.setdefault(board, set()).add(subset)
+        return names
+
     def offered_sets(self, board: str) -> frozenset[str]:
         """Those of the blind subsets on which a host measures models now."""
         with reading(self.engine) as connection:
             return offered_names(connection, sought(board))
 
 
-def _system(row: Any) -> System:
+def read_system(row: Any) -> System:
     number, board, slug, card, owner, team, created = row
     return System(number, board, slug, card_from(json.loads(card)), owner, team, created)
 
@@ -164,7 +180,7 @@ def _spread(connection: Connection, query: _Query, keys: NDArray[np.int64]) -> d
 
 def blind_names(connection: Connection, board: str) -> frozenset[str]:
     """The subsets of a board that only its host can measure, as one transaction sees them."""
-    return blind_subsets(board) | announced_names(connection, board)
+    return blind_by_definition(connection, board) | announced_names(connection, board)
 
 
 def announced_names(connection: Connection, board: str) -> frozenset[str]:
@@ -182,6 +198,15 @@ def _generation(connection: Connection) -> int:
     return int(connection.execute(select(meta.c.value).where(meta.c.key == _GENERATION)).scalar() or 0)
 
 
+def grow(connection: Connection) -> int:
+    """A new generation: readers see something new."""
+    number = _generation(connection) + 1
+    changed = connection.execute(update(meta).where(meta.c.key == _GENERATION).values(value=str(number)))
+    if not changed.rowcount:
+        connection.execute(insert(meta).values(key=_GENERATION, value=str(number)))
+    return number
+
+
 def recount(connection: Connection, submission: int) -> None:
     """Bring what readers see of the systems of a submission up to date, as a new generation."""
     of_submission = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == submission)
@@ -190,10 +215,7 @@ def recount(connection: Connection, submission: int) -> None:
 
 def recount_systems(connection: Connection, systems_changed: Sequence[int]) -> None:
     """Bring what readers see of some systems up to date, as a new generation."""
-    number = _generation(connection) + 1
-    changed = connection.execute(update(meta).where(meta.c.key == _GENERATION).values(value=str(number)))
-    if not changed.rowcount:
-        connection.execute(insert(meta).values(key=_GENERATION, value=str(number)))
+    number = grow(connection)
     for ids in in_parts(systems_changed):
         refresh_live(connection, ids)
         for system, card in _accepted_cards(connection, ids).items():
@@ -206,32 +228,51 @@ def refresh_live(connection: Connection, ids: Sequence[int]) -> None:
     """Point each measurement of the systems at its newest accepted score, by computing all of them again.
 
     A self-reported score of a blind subset, which came before it was announced or which an earlier version took, does
-    not stand in front of the host's.
+    not stand in front of the host's. Systems of users whom the host has hidden have none.
     """
     connection.execute(delete(live).where(live.c.system_id.in_(ids)))
+    boards = connection.scalars(select(systems.c.board).where(systems.c.id.in_(ids)).distinct()).all()
+    hidden = {board: blind_by_definition(connection, board) for board in boards}
     blind = (
-        and_(submissions.c.board == board, measurements.c.subset.in_(blind_subsets(board)))
-        for board in BOARDS_WITH_BLIND_SUBSETS
+        and_(submissions.c.board == board, measurements.c.subset.in_(names)) for board, names in hidden.items() if names
     )
     announced = exists().where(
         blind_sets.c.board == submissions.c.board, blind_sets.c.subset == measurements.c.subset
     )  # fmt: skip
     claims = and_(submissions.c.provenance == "self-reported", or_(announced, *blind))
+    of_hidden_users = select(systems.c.id).join(users).where(users.c.hidden.is_(True))
     newest = (
         select(scores.c.system_id, scores.c.measurement_id, func.max(scores.c.id))
         .join(submissions)
         .join(measurements)
-        .where(scores.c.system_id.in_(ids), submissions.c.state == "accepted", not_(claims))
+        .where(
+            scores.c.system_id.in_(ids), scores.c.system_id.not_in(of_hidden_users), submissions.c.state == "accepted"
+        )
+        .where(not_(claims))
         .group_by(scores.c.system_id, scores.c.measurement_id)
     )
     connection.execute(insert(live).from_select(["system_id", "measurement_id", "score_id"], newest))
 
 
 def _accepted_cards(connection: Connection, ids: Sequence[int]) -> dict[int, SystemCard]:
-    """What the accepted cards of each system say together; a system without any keeps the card that it has."""
-    cards: dict[int, list[SystemCard]] = {}
-    query = select(submission_systems.c.system_id, submission_systems.c.card).join(submissions)
+    """What the accepted cards of each system and its corrections say together, in the order in which they came.
+
+    A system without an accepted card keeps the card that it has.
+    """
+    query = select(submission_systems.c.system_id, submissions.c.created, submission_systems.c.card).join(submissions)
     accepted = query.where(submission_systems.c.system_id.in_(ids), submissions.c.state == "accepted")
-    for system, card in connection.execute(accepted.order_by(submissions.c.id)):
-        cards.setdefault(system, []).append(card_from(json.loads(card)))
-    return {system: combined(given) for system, given in cards.items()}
+    corrected = select(card_changes.c.system_id, card_changes.c.created, card_changes.c.changes).where(
+        card_changes.c.system_id.in_(ids), card_changes.c.state == "applied"
+    )
+    cards: dict[int, SystemCard] = {}
+    sent = [(*row, False) for row in connection.execute(accepted.order_by(submissions.c.id))]
+    changed = [(*row, True) for row in connection.execute(corrected.order_by(card_changes.c.id))]
+    for system, _, text, is_change in sorted([*sent, *changed], key=lambda row: (row[1], row[3])):
+        plain = json.loads(text)
+        if is_change:
+            if system in cards:
+                cards[system] = card_from(plain_card(cards[system]) | plain)
+        else:
+            card = card_from(plain)
+            cards[system] = combined([cards[system], card]) if system in cards else card
+    return cards

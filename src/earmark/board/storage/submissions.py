@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
-import secrets
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
-from sqlalchemy import Connection, Row, and_, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, false, or_, select, update
 
-from earmark.board.records import State, Submission, User, slug_of, sought
+from earmark.board.records import Decision, PendingName, Quotas, State, Submission, User, sought
 from earmark.board.refusals import Conflict, NotAllowed, NotFound
 from earmark.board.storage.accounts import current_user, list_limit, now, record
+from earmark.board.storage.arrivals import (
+    LISTED,
+    add_document,
+    earlier_submission,
+    refuse_beyond_quota,
+    refuse_provenance,
+    rules_of,
+)
+from earmark.board.storage.boards import as_named_now, keep_definition, refuse_archived, refuse_closed
 from earmark.board.storage.live import announced_names, blind_names, recount
+from earmark.board.storage.notices import tell
 from earmark.board.storage.tables import (
     CELLS,
     MEASURED,
-    blind_jobs,
     documents,
     events,
     measurements,
@@ -29,14 +37,12 @@ from earmark.board.storage.tables import (
     users,
 )
 from earmark.databases import Part, in_parts, reading
-from earmark.errors import quoted
+from earmark.errors import EarmarkError, UsageError, quoted
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores
-from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce, plain_card
-from earmark.submissions.texts import checked_text, likeness
-from earmark.wording import counted
+from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce
+from earmark.submissions.texts import checked_text
 
-_LISTED = ("pending", "accepted")
 _PLAIN = tuple(
     part.name for part in fields(Submission) if part.name not in ("id", "systems", "owner", "notes", "names")
 )
@@ -50,6 +56,7 @@ class Submissions(Part):
     """The part of the store that takes documents, decides about them and finds them."""
 
     limits: Limits
+    quotas: Quotas | None
 
     def submit(
         self, document: Document, user: User, *, idempotency_key: str = "", notes: Sequence[str] = ()
@@ -62,16 +69,21 @@ class Submissions(Part):
         """
         key = checked_text(idempotency_key, "The idempotency key", 200)
         with reading(self.engine) as connection:
-            announced = blind_names(connection, sought(document.board))
-        verdict = enforce(document, self.limits, announced)
+            document = as_named_now(connection, document, user)
+            rules = rules_of(connection, document.board)
+        verdict = enforce(document, self.limits, *rules)
 
         def work(connection: Connection) -> Submission:
             sender = current_user(connection, user)
-            if blind_names(connection, document.board) != announced:
-                enforce(document, self.limits, blind_names(connection, document.board))
-            public = _earlier(connection, document, sender, key)
+            there = rules_of(connection, document.board)
+            refuse_closed(there[1].get(document.board), sender)
+            if there != rules:
+                enforce(document, self.limits, *there)
+            public = earlier_submission(connection, document, sender, key)
             if public is None:
-                _refuse_provenance(document, sender)
+                refuse_provenance(document, sender)
+                if self.quotas is not None:
+                    refuse_beyond_quota(connection, document, sender, self.quotas)
                 public = add_document(connection, document, sender, key, [*verdict.warnings, *notes])
             return one_submission(connection, public)
 
@@ -92,13 +104,18 @@ class Submissions(Part):
         limit: int = 50,
         before: str | None = None,
         was_accepted: bool = False,
+        unlisted: Collection[str] = (),
+        reader: User | None = None,
     ) -> list[Submission]:
         """Submissions, the newest first; `before` is the id of the last one that was seen, `system` a slug.
 
         `was_accepted` leaves out what nobody but its author and the moderators has seen: what is pending, rejected, or
-        was withdrawn before it was accepted.
+        was withdrawn before it was accepted. `unlisted` are boards of which only the submissions of the `reader`, and
+        of their team, are listed.
         """
         query = _SUBMISSIONS
+        if unlisted:
+            query = query.where(or_(submissions.c.board.not_in(unlisted), _is_of(reader)))
         if was_accepted:
             once = exists().where(events.c.submission == submissions.c.public, events.c.action == "accepted")
             withdrawn = and_(submissions.c.state == "withdrawn", once)
@@ -119,6 +136,18 @@ class Submissions(Part):
                 query = query.where(submissions.c.id < last)
             newest = query.order_by(submissions.c.id.desc()).limit(limit)
             return _with_systems(connection, connection.execute(newest).all())
+
+    def pending_names(self, board: str) -> list[PendingName]:
+        """The systems of all that waits for a decision on a board, the oldest first."""
+        columns = (submissions.c.public, submission_systems.c.card, users.c.name, submissions.c.team)
+        tables = submission_systems.join(submissions).join(users, users.c.id == submissions.c.owner_id)
+        pending = select(*columns).select_from(tables)
+        pending = pending.where(submissions.c.state == "pending", submissions.c.board == sought(board))
+        waiting = []
+        for public, packed, owner, team in self._rows(pending.order_by(submissions.c.id, submission_systems.c.place)):
+            card = json.loads(packed)
+            waiting.append(PendingName(public, card["name"], card.get("title", ""), owner, team))
+        return waiting
 
     def rows_of(self, submission_id: str) -> Scores:
         """The scores of one submission as they were sent."""
@@ -164,19 +193,52 @@ class Submissions(Part):
                 raise Conflict(f"Submission {public} is {row.state} already; only a pending one can be decided.")
             state = "accepted" if accept else "rejected"
             origin = (provenance if accept else None) or row.provenance
-            if accept and origin == "self-reported" and (claimed := _claimed_blind(connection, row)):
-                raise Conflict(
-                    f"Submission {public} has self-reported scores of {', '.join(claimed)}, which only the host can "
-                    "measure; reject it, or accept it as reproduced if you measured them."
-                )
-            if accept and origin == "blind" and (hosted := _claimed_blind(connection, row, announced=True)):
-                raise Conflict(
-                    f"Submission {public} has scores of {', '.join(hosted)}, which a host measures for this board: as "
-                    "blind they come with a release and its audit entry alone; reject it, or accept it as reproduced."
-                )
+            if accept:
+                refuse_archived(connection, row.board)
+                _refuse_origin(connection, row, origin)
             marked = f"as {provenance}" if accept and provenance else ""
             close_submission(connection, row, state, user, kept_reason, origin)
             record(connection, user.name, state, public, ": ".join(filter(None, (marked, kept_reason))))
+            _tell_owner(connection, row, state, kept_reason, origin)
+            return one_submission(connection, public)
+
+        return self._write(work)
+
+    def decide_each(
+        self, ids: Sequence[str], moderator: User, accept: bool, reason: str = "", provenance: Provenance | None = None
+    ) -> list[Decision]:
+        """Decide about several, each by itself: what cannot be decided is told and keeps none of the others back."""
+        decisions = []
+        for id in dict.fromkeys(ids):
+            try:
+                decided = self.decide(id, moderator, accept, reason, provenance)
+                decisions.append(Decision(decided.id, decided.state))
+            except EarmarkError as error:
+                decisions.append(Decision(sought(id)[:40], None, str(error)))
+        return decisions
+
+    def mark(self, id: str, moderator: User, provenance: Provenance, reason: str = "") -> Submission:
+        """Say anew where the scores of an accepted submission come from: reproduced months after, for example."""
+
+        def work(connection: Connection) -> Submission:
+            public, user = sought(id), current_user(connection, moderator)
+            if not user.moderates:
+                raise NotAllowed("Only a moderator says where scores come from.")
+            if provenance not in get_args(Provenance):
+                raise UsageError(f"A provenance is {', '.join(get_args(Provenance))}, not {quoted(str(provenance))}.")
+            kept_reason = checked_text(reason, "The reason", 2000, lines=True)
+            row = stored_submission(connection, public)
+            if row.state != "accepted":
+                raise Conflict(f"Submission {public} is {row.state}; only what is accepted can be marked.")
+            if row.provenance == provenance:
+                raise Conflict(f"Submission {public} is {provenance} already.")
+            refuse_archived(connection, row.board)
+            _refuse_origin(connection, row, provenance)
+            connection.execute(update(submissions).where(submissions.c.id == row.id).values(provenance=provenance))
+            recount(connection, row.id)
+            change = f"{row.provenance} to {provenance}"
+            record(connection, user.name, "marked", public, ": ".join(filter(None, (change, kept_reason))))
+            _tell_owner(connection, row, "marked", kept_reason, provenance)
             return one_submission(connection, public)
 
         return self._write(work)
@@ -193,16 +255,24 @@ class Submissions(Part):
                 raise NotAllowed(
                     f"Submission {public} belongs to {submission.owner}; only they or a moderator may withdraw it."
                 )
-            if row.state not in _LISTED:
+            if row.state not in LISTED:
                 raise Conflict(f"Submission {public} is {row.state} already; there is nothing to withdraw.")
+            if row.state == "accepted":
+                refuse_archived(connection, row.board)
             close_submission(connection, row, "withdrawn", sender, kept_reason, row.provenance)
             record(connection, sender.name, "withdrew", public, kept_reason)
+            if sender.id != row.owner_id:
+                _tell_owner(connection, row, "withdrawn", kept_reason, row.provenance)
             return one_submission(connection, public)
 
         return self._write(work)
 
 
-# --- finding ---------------------------------------------------------------------------------------------------------
+def _is_of(user: User | None) -> ColumnElement[bool]:
+    """`Submission.is_of`, for the database."""
+    if user is None:
+        return false()
+    return or_(users.c.name == user.name, and_(submissions.c.team == user.team, submissions.c.team != ""))
 
 
 def _find(connection: Connection, public: str) -> Submission | None:
@@ -251,9 +321,32 @@ def close_submission(
 ) -> None:
     """Give a submission its new state, and bring what readers see up to date where that changes it."""
     values = {"state": state, "decided": now(), "decided_by": user.name, "reason": reason, "provenance": provenance}
+    keep_definition(connection, row.board, user.name)  # of what was there before, where nobody defined it yet
     connection.execute(update(submissions).where(submissions.c.id == row.id).values(**values))
     if "accepted" in (state, row.state):
         recount(connection, row.id)
+        keep_definition(connection, row.board, user.name)
+
+
+def _tell_owner(connection: Connection, row: Row[Any], event: str, reason: str, provenance: str) -> None:
+    body = {
+        "event": event, "submission": row.public, "board": row.board, "reason": reason, "provenance": provenance,
+    }  # fmt: skip
+    tell(connection, row.owner_id, f"Your submission to {row.board}: {event}", body)
+
+
+def _refuse_origin(connection: Connection, row: Row[Any], origin: str) -> None:
+    """Conflict when scores of blind subsets would count as what they cannot be."""
+    if origin == "self-reported" and (claimed := _claimed_blind(connection, row)):
+        raise Conflict(
+            f"Submission {row.public} has self-reported scores of {', '.join(claimed)}, which only the host can "
+            "measure; reject it, or accept it as reproduced if you measured them."
+        )
+    if origin == "blind" and (hosted := _claimed_blind(connection, row, announced=True)):
+        raise Conflict(
+            f"Submission {row.public} has scores of {', '.join(hosted)}, which a host measures for this board: as "
+            "blind they come with a release and its audit entry alone; reject it, or accept it as reproduced."
+        )
 
 
 def _claimed_blind(connection: Connection, row: Row[Any], *, announced: bool = False) -> list[str]:
@@ -261,174 +354,3 @@ def _claimed_blind(connection: Connection, row: Row[Any], *, announced: bool = F
     subsets = select(measurements.c.subset).distinct().join(scores).where(scores.c.submission_id == row.id)
     names = announced_names(connection, row.board) if announced else blind_names(connection, row.board)
     return sorted(connection.scalars(subsets.where(scores.c.status == "ok", measurements.c.subset.in_(names))))
-
-
-# --- arriving --------------------------------------------------------------------------------------------------------
-
-
-def _earlier(connection: Connection, document: Document, user: User, key: str) -> str | None:
-    """The submission that this one repeats: the same key, or, without a key, the same document as the newest one."""
-    own = select(submissions).where(submissions.c.owner_id == user.id)
-    if key:
-        row = connection.execute(own.where(submissions.c.key == key)).first()
-        if row is not None and row.digest != document.digest:
-            raise Conflict("The idempotency key was used for another document; choose a new key for this one.")
-        return None if row is None else row.public
-    standing = submissions.c.state.in_(_LISTED)
-    equal = own.where(submissions.c.digest == document.digest, submissions.c.board == document.board, standing)
-    same = connection.execute(equal.order_by(submissions.c.id.desc())).first()
-    if same is None:
-        return None
-    its_systems = select(submission_systems.c.system_id).where(submission_systems.c.submission_id == same.id)
-    newer = select(submissions.c.id).join(submission_systems).where(submissions.c.id > same.id, standing)
-    newer = newer.where(submission_systems.c.system_id.in_(its_systems)).limit(1)
-    return same.public if connection.execute(newer).first() is None else None
-
-
-def _refuse_provenance(document: Document, user: User) -> None:
-    if document.provenance != "self-reported" and not user.moderates:
-        raise NotAllowed(
-            f'Only a moderator may call scores "{document.provenance}"; send them as self-reported, and a moderator '
-            "may mark them."
-        )
-
-
-def add_document(connection: Connection, document: Document, user: User, key: str, notes: Sequence[str]) -> str:
-    """Store a document as a pending submission and return its public id."""
-    ids = claim_systems(connection, document.board, document.cards, user)
-    public = secrets.token_hex(8)
-    made = connection.execute(
-        insert(submissions).values(
-            public=public, board=document.board, owner_id=user.id, team=user.team, state="pending",
-            provenance=document.provenance, created=now(), decided=None, decided_by="", reason="",
-            rows=len(document.scores), digest=document.digest, version=document.version[:2000],
-            notes=json.dumps(list(notes), ensure_ascii=False), key=key,
-        )
-    )  # fmt: skip
-    assert made.inserted_primary_key is not None
-    number = made.inserted_primary_key[0]
-    connection.execute(insert(documents).values(submission_id=number, packed=zlib.compress(document.to_bytes(), 6)))
-    cards = [
-        {"submission_id": number, "system_id": ids[card.name], "place": place, "card": _packed(card)}
-        for place, card in enumerate(document.cards)
-    ]
-    connection.execute(insert(submission_systems), cards)
-    _add_rows(connection, document.scores.rows, number, ids)
-    extent = f"{counted(len(document.scores), 'row')} of {counted(len(document.cards), 'system')}"
-    record(connection, user.name, "submitted", public, f"{extent} on {document.board}")
-    return public
-
-
-def _packed(card: SystemCard) -> str:
-    return json.dumps(plain_card(card), ensure_ascii=False)
-
-
-_OWNED = select(
-    systems.c.id,
-    systems.c.board,
-    systems.c.name,
-    systems.c.changed,
-    systems.c.owner_id,
-    users.c.name.label("owner"),
-    users.c.team,
-).join(users)
-
-
-def claim_systems(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> dict[str, int]:
-    """The ids of some systems of a board, new ones made; NotAllowed when one of them belongs to somebody else."""
-    names = [card.name for card in cards]
-    ids: dict[str, int] = {}
-    for row in connection.execute(_OWNED.where(systems.c.board == board, systems.c.name.in_(names))):
-        own = row.owner_id == user.id or (bool(user.team) and row.team == user.team) or user.moderates
-        if not own:
-            if _is_taken(connection, row):
-                raise NotAllowed(
-                    f"The system {quoted(row.name)} on {board} belongs to {row.owner}; give yours another "
-                    "name, or ask a moderator."
-                )
-            # It was rejected or taken back before anybody saw it: a name is not kept by asking for it.
-            connection.execute(update(systems).where(systems.c.id == row.id).values(owner_id=user.id))
-            record(connection, user.name, "took_over", detail=f"{board}: {row.name}, from {row.owner}")
-        ids[row.name] = row.id
-    new = [card for card in cards if card.name not in ids]
-    if not new:
-        return ids
-    _refuse_lookalikes(connection, board, new, user)
-    return ids | _new_systems(connection, board, new, user)
-
-
-def _is_taken(connection: Connection, system: Any) -> bool:
-    """Whether something of a system was accepted once, waits for a decision, or is to be measured blind."""
-    waiting = exists().where(
-        submission_systems.c.system_id == system.id,
-        submission_systems.c.submission_id == submissions.c.id,
-        submissions.c.state == "pending",
-    )
-    queued = exists().where(
-        blind_jobs.c.board == system.board, blind_jobs.c.entry == system.name,
-        blind_jobs.c.state.in_(("queued", "running", "held")),
-    )  # fmt: skip
-    return bool(system.changed or connection.execute(select(or_(waiting, queued))).scalar())
-
-
-def _refuse_lookalikes(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> None:
-    """NotAllowed when a new name would be read as that of somebody else's system."""
-    if user.moderates:
-        return
-    wanted = {likeness(card.name): card.name for card in cards}
-    others = _OWNED.where(
-        systems.c.board == board, systems.c.owner_id != user.id, (users.c.team != user.team) | (users.c.team == "")
-    )
-    for row in connection.execute(others):
-        name = wanted.get(likeness(row.name))
-        if name is not None and _is_taken(connection, row):
-            raise NotAllowed(
-                f"The name {quoted(name)} looks like {quoted(row.name)} of {row.owner} on {board}; give yours another "
-                "name, or ask a moderator."
-            )
-
-
-def _new_systems(connection: Connection, board: str, cards: Sequence[SystemCard], user: User) -> dict[str, int]:
-    taken = set(connection.scalars(select(systems.c.slug).where(systems.c.board == board)))
-    shared = {"board": board, "owner_id": user.id, "created": now(), "changed": 0}
-    rows: list[dict[str, object]] = []
-    for card in cards:
-        slug = slug_of(card.name, taken)
-        taken.add(slug)
-        rows.append({**shared, "slug": slug, "name": card.name, "card": _packed(card)})
-    connection.execute(insert(systems), rows)
-    names = [card.name for card in cards]
-    made = select(systems.c.name, systems.c.id).where(systems.c.board == board, systems.c.name.in_(names))
-    return {row.name: row.id for row in connection.execute(made)}
-
-
-def _add_rows(connection: Connection, rows: Sequence[ScoreRow], submission: int, ids: Mapping[str, int]) -> None:
-    keys = [tuple(getattr(row, name) for name in MEASURED) for row in rows]
-    numbers = _measurement_ids(connection, set(keys))
-    stored = [
-        {
-            "submission_id": submission, "system_id": ids[row.system], "measurement_id": numbers[key],
-            **{name: getattr(row, name) for name in CELLS},
-        }
-        for row, key in zip(rows, keys, strict=True)
-    ]  # fmt: skip
-    connection.execute(insert(scores), stored)
-
-
-def _measurement_ids(connection: Connection, wanted: set[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    """The id of each measurement; those that nobody sent before are added."""
-    columns = [measurements.c[name] for name in MEASURED]
-
-    def known() -> dict[tuple[str, ...], int]:
-        ids: dict[tuple[str, ...], int] = {}
-        for subsets in in_parts(sorted({key[0] for key in wanted})):
-            query = select(measurements.c.id, *columns).where(measurements.c.subset.in_(subsets))
-            ids |= {tuple(row[1:]): row[0] for row in connection.execute(query)}
-        return ids
-
-    there = known()
-    missing = sorted(wanted - there.keys())
-    if missing:
-        connection.execute(insert(measurements), [dict(zip(MEASURED, key, strict=True)) for key in missing])
-        there = known()
-    return there

@@ -1,6 +1,7 @@
 """The tables of the board.
 
-    users --< tokens
+    users --< tokens --< sessions
+      |--< drafts, contacts, notices (what is to be told them)
       |
       +--< submissions --< submission_systems >-- systems
       |        |  |                                  |
@@ -8,14 +9,18 @@
       |        +--< scores >-- measurements           |
       |                 ^                             |
       |               live (system, measurement) ----+
+      +--< card_changes >-- systems (a card corrected without scores)
       +--< events (the audit trail)
+      |
+      +--< board_definitions (what a board is, every version), board_names (what it was called before)
       |
       +--< blind_hosts (a board's host and its policy now) -- blind_policies
       |    blind_sets (subsets of a board that only its host can measure)
       +--< blind_jobs --- blind_releases >-- submissions
 
-Rows of `scores`, `documents`, `submission_systems` and `events` are written once and never changed. What changes is the
-state of a submission, with an event beside each change, and `live`, which points at the score that counts for each
+Rows of `scores`, `documents`, `submission_systems` and `events` are written once and never changed, except that the
+erasure of a user takes their name and their words out. What changes is the state of a submission, with an event beside
+each change, and `live`, which points at the score that counts for each
 measurement of a system: it can be computed again from the rest at any time. `measurements` holds each combination of
 subset, distance, correction, protocol and metric once. A missing number is NULL.
 """
@@ -92,9 +97,10 @@ metadata = sa.MetaData(
 # Facts about the board as a whole: its generation, the key that signs cookies.
 meta = sa.Table("meta", metadata, string("key", 100, primary_key=True), string("value"))
 
+# Who is banned sends nothing; what is `hidden` of them has no live scores until it is shown again.
 users = sa.Table(
     "users", metadata, counter(), string("name", 100, unique=True), string("team", 100), string("role", 20),
-    moment("created"),
+    moment("created"), moment("banned", nullable=True), sa.Column("hidden", sa.Boolean, nullable=False),
 )  # fmt: skip
 
 # `hash` is the SHA-256 of the whole token, which has 256 random bits: nobody can guess their way back.
@@ -102,6 +108,12 @@ tokens = sa.Table(
     "tokens", metadata, counter(), reference("user_id", "users", index=True), string("prefix", 20, unique=True),
     string("hash", 64), string("label", 200), moment("created"), moment("last_used", nullable=True),
     moment("revoked", nullable=True),
+)  # fmt: skip
+
+# Browsers that are signed in: `hash` is the SHA-256 of the word that the browser holds.
+sessions = sa.Table(
+    "sessions", metadata, counter(), string("hash", 64, unique=True), reference("user_id", "users", index=True),
+    reference("token_id", "tokens", index=True), moment("created"),
 )  # fmt: skip
 
 # `changed` is the generation in which what readers see of it changed last; 0: nothing was ever accepted.
@@ -119,12 +131,14 @@ submissions = sa.Table(
     sa.Column("rows", sa.Integer, nullable=False), string("digest", 64), string("version"),
     string("notes"),  # a JSON array
     string("key", 200),
+    sa.Column("size", sa.BigInteger, nullable=False),  # bytes of the document when unpacked: what a quota counts
     # An author's key names one submission; those without a key have none in common.
     sa.Index(
         "uq_submissions_owner_id_key", "owner_id", "key", unique=True, sqlite_where=_WITH_KEY,
         postgresql_where=_WITH_KEY,
     ),
     sa.Index(None, "owner_id", "digest"), sa.Index(None, "board", "state"), sa.Index(None, "state"),
+    sa.Index(None, "owner_id", "created"),
 )  # fmt: skip
 
 # What was sent, as zlib packs it; `submissions.digest` is the SHA-256 of what is inside.
@@ -162,6 +176,52 @@ events = sa.Table(
     "events", metadata, counter(), moment("at"), string("user", 100), string("action", 40),
     string("submission", 40, index=True), string("detail"),
 )  # fmt: skip
+
+# A correction of a card without scores. `changes` is a JSON object of fields with their new values, `before` of what
+# they were; `decided` and `decided_by` are empty while it waits for a moderator.
+card_changes = sa.Table(
+    "card_changes", metadata, counter(), reference("system_id", "systems", index=True), reference("owner_id", "users"),
+    moment("created"), string("state", 20, index=True), string("changes"), string("before"), string("why"),
+    moment("decided", nullable=True), string("decided_by", 100), string("reason"),
+)  # fmt: skip
+
+# A document that its author has not sent yet, as zlib packs it.
+drafts = sa.Table(
+    "drafts", metadata, counter(), string("public", 40, unique=True), reference("owner_id", "users", index=True),
+    string("board", 100), string("names"), sa.Column("rows", sa.Integer, nullable=False), string("digest", 64),
+    sa.Column("size", sa.BigInteger, nullable=False), string("notes"), moment("created"),
+    sa.Column("packed", sa.LargeBinary, nullable=False),
+)  # fmt: skip
+
+# Where an author is told what became of a submission. `confirmed` is when they said that the address is theirs.
+contacts = sa.Table(
+    "contacts", metadata, reference("user_id", "users", key=True), string("mail", 300),
+    moment("confirmed", nullable=True), string("webhook"), string("secret", 100),
+)  # fmt: skip
+
+# What is still to be told, and what was: written with what it tells of, sent later and again until it arrives.
+notices = sa.Table(
+    "notices", metadata, counter(), reference("user_id", "users", index=True), string("kind", 20), string("target"),
+    string("subject"), string("body"), moment("created"), sa.Column("attempts", sa.Integer, nullable=False),
+    moment("due", nullable=True), moment("sent", nullable=True), string("error"), sa.Index(None, "due"),
+)  # fmt: skip
+
+# The host's own words: imprint, privacy, news, footer.
+host_texts = sa.Table(
+    "host_texts", metadata, string("name", 40, primary_key=True), string("text"), moment("changed"),
+    string("changed_by", 100),
+)  # fmt: skip
+
+# What a board is, as JSON: every version that ever held, the one with the largest number holds now.
+board_definitions = sa.Table(
+    "board_definitions", metadata, counter(), string("board", 100), sa.Column("version", sa.Integer, nullable=False),
+    string("text"), string("user", 100), moment("at"), string("note"), sa.UniqueConstraint("board", "version"),
+)  # fmt: skip
+
+# Names that boards had before: `board` is the name now.
+board_names = sa.Table(
+    "board_names", metadata, string("name", 100, primary_key=True), string("board", 100, index=True), moment("at")
+)
 
 # --- blind evaluation ------------------------------------------------------------------------------------------------
 

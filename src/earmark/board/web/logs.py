@@ -43,7 +43,7 @@ def log_to_stderr(level: str = "info") -> None:
     """Send the board's and the server's messages to stderr as JSON lines."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("earmark.board", "uvicorn", "uvicorn.error", "alembic"):
+    for name in ("earmark.board", "earmark.databases", "uvicorn", "uvicorn.error", "alembic"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.setLevel(level.upper() if name != "alembic" else "WARNING")

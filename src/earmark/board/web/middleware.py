@@ -29,6 +29,7 @@ from earmark.board.settings import Settings, Throttle
 from earmark.board.web.logs import LOGGER, Meters
 from earmark.board.web.problems import problem
 from earmark.board.web.security import HEADERS, address_of_asker
+from earmark.board.web.sharing import EMBED_POLICY
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
@@ -60,6 +61,8 @@ class Observed:
                 headers = MutableHeaders(scope=message)
                 for name, text in HEADERS.items():
                     headers.setdefault(name, text)
+                if headers["content-security-policy"] == EMBED_POLICY:
+                    del headers["x-frame-options"]  # it would forbid every frame
                 headers["x-request-id"] = request_id
                 if scope["path"].startswith(_PRIVATE):  # refusals too
                     headers["cache-control"] = "no-store"

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from earmark.board.refusals import Refusal
 from earmark.board.web.logs import LOGGER
 from earmark.board.web.security import HEADERS, visitor_of
-from earmark.databases import Busy
+from earmark.databases import Busy, Full
 from earmark.errors import EarmarkError, InputError, MissingExtra, UsageError
 from earmark.submissions import Problem, Refused
 
@@ -35,7 +35,7 @@ _SCHEMA = {
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     code: {"description": HTTPStatus(code).phrase, "content": {PROBLEM_JSON: {"schema": _SCHEMA}}}
-    for code in (400, 401, 403, 404, 405, 409, 410, 413, 414, 415, 422, 429, 503)
+    for code in (400, 401, 403, 404, 405, 409, 410, 412, 413, 414, 415, 422, 428, 429, 503, 507)
 }
 """For the OpenAPI description: what any route may answer instead."""
 
@@ -66,7 +66,7 @@ def status_of(error: EarmarkError) -> int:
     if isinstance(error, Refusal):
         return error.status
     if isinstance(error, Busy):
-        return 503
+        return 507 if isinstance(error, Full) else 503
     if isinstance(error, MissingExtra):  # a format that this host has not installed
         return 415
     return 422 if isinstance(error, InputError | UsageError) else 500
@@ -85,7 +85,7 @@ def add_handlers(app: FastAPI) -> None:
         if status == 401:
             headers["WWW-Authenticate"] = "Bearer"
         if status == 503:
-            headers["Retry-After"] = "5"
+            headers.setdefault("Retry-After", "5")
         return _answer(request, status, str(error), errors, headers)
 
     async def on_http(request: Request, error: Exception) -> Response:
@@ -114,6 +114,11 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(Exception, on_defect)
+
+
+def refused(request: Request, error: EarmarkError) -> Response:
+    """The answer to a request that is refused before a route has it."""
+    return _answer(request, status_of(error), str(error), (), error.headers if isinstance(error, Refusal) else {})
 
 
 def _answer(

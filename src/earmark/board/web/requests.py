@@ -5,39 +5,45 @@ from __future__ import annotations
 import binascii
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Annotated, TypeVar
 
 import anyio.to_thread
 from fastapi import Depends
 from fastapi.templating import Jinja2Templates
 from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark._version import __version__
-from earmark.board.boards.snapshot import NoSuchBoard, Snapshots
+from earmark.board.boards.name_risks import lookalikes
+from earmark.board.boards.snapshot import NoSuchBoard
+from earmark.board.boards.snapshots import Snapshots
 from earmark.board.jobs import Job
 from earmark.board.packages import Packages
-from earmark.board.records import Submission, User
-from earmark.board.refusals import NotFound, Refusal
+from earmark.board.records import Draft, Submission, User
+from earmark.board.refusals import NotFound, Refusal, too_often
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
 from earmark.board.web.caching import PageCache, answer, packed
+from earmark.board.web.kept_pages import NAMES, canonical
+from earmark.board.web.lanes import LaneName, Turns, anonymous_limits
 from earmark.board.web.logs import Meters
+from earmark.board.web.reading import Question, Reading
 from earmark.board.web.security import Signer, address_of_asker, bearer_of, decoded, encoded, visitor_of
 from earmark.errors import quoted
-from earmark.scores.spelling import is_single
-from earmark.submissions import Document
+from earmark.submissions import Document, Limits, Refused, SystemCard
 from earmark.submissions.texts import joined_likeness
 from earmark.wording import counted
 
 Result = TypeVar("Result")
 _NAMED_SUBSETS = 5
 
-READERS = 2
-"""Documents that are read at the same time in one process: each may take some hundred megabytes meanwhile."""
+INSPECTORS = 2
+"""Packages that are looked at at the same time in one process."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ def _author(request: Request) -> User:
     user = context_of(request).store.authenticate(plain)
     if user is None:
         count_stranger(request)
+        if context_of(request).store.is_of_banned(plain):
+            raise Refusal("The host of this board has closed this account; write to the host.", 401)
         raise Refusal("The token is unknown or was revoked; make a new one.", 401)
     request.state.user_name = user.name
     request.state.bearer = True  # from now on this token has a rate of its own
@@ -114,9 +122,7 @@ def count_stranger(request: Request) -> None:
     """Count an unknown token or a registration for the address that it comes from; 429 when there were too many."""
     wait = context_of(request).sign_ins.take(address_of_asker(request.scope))
     if wait > 0:
-        after = str(max(1, round(wait + 0.5)))
-        message = f"Too many unknown tokens or registrations; try again in {after} s."
-        raise Refusal(message, 429, {"Retry-After": after})
+        raise too_often("Too many unknown tokens or registrations.", wait)
 
 
 def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
@@ -125,7 +131,7 @@ def new_account(request: Request, name: str, team: str) -> tuple[User, str]:
     if context.settings.registration != "open":
         raise Refusal("Registration is closed here; ask the host of the board for a token.", 403)
     count_stranger(request)
-    user = context.store.create_user(name, team)
+    user = context.store.register(name, team)
     request.state.user_name = user.name
     return user, context.store.create_token(user, "registration")[0]
 
@@ -147,16 +153,79 @@ def readable_job(context: Context, id: str, user: User | None) -> Job:
     return job
 
 
-async def read_apart(request: Request, work: Callable[[], Result]) -> Result:
-    """The work on a document, in a thread of its own, after those that came before: readers of pages do not wait."""
-    return await anyio.to_thread.run_sync(work, limiter=request.app.state.readers)
+async def inspect_apart(request: Request, work: Callable[[], Result]) -> Result:
+    """The work on a package, in a thread of its own, after those that came before: readers of pages do not wait."""
+    return await anyio.to_thread.run_sync(work, limiter=request.app.state.inspectors)
 
 
-def receive(context: Context, document: Document, user: User, key: str) -> Submission:
-    """Store a document as pending; `Refused` when it breaks the rules, the first one when it came before."""
-    submission = context.store.submit(document, user, idempotency_key=key, notes=new_subsets(context, document))
+async def check_document(
+    request: Request, user: User | None, question: Question, then: Callable[[Reading], Result]
+) -> Result:
+    """What `then` makes of a document that is checked and not stored, in the lane of whoever asks."""
+    name: LaneName = "checks" if user else "anonymous"
+    return await _read(request, name, user, question, then)
+
+
+async def take_document(
+    request: Request, user: User, key: str, question: Question, then: Callable[[Submission], Result]
+) -> Result:
+    """What `then` makes of the submission that a document becomes; `Refused` when it breaks the rules, the first one
+    when it came before."""
+    context = context_of(request)
+
+    def store(reading: Reading) -> Result:
+        document, notes = _remarked(context, reading, user)
+        return then(receive(context, document, user, key, notes))
+
+    return await _read(request, "submissions", user, question, store)
+
+
+async def keep_draft(request: Request, user: User, question: Question, then: Callable[[Draft], Result]) -> Result:
+    """What `then` makes of the draft that a document becomes; `Refused` when it breaks the rules."""
+    context = context_of(request)
+
+    def store(reading: Reading) -> Result:
+        document, notes = _remarked(context, reading, user)
+        return then(context.store.save_draft(document, user, notes))
+
+    return await _read(request, "submissions", user, question, store)
+
+
+def _remarked(context: Context, reading: Reading, user: User) -> tuple[Document, list[str]]:
+    """A document that the rules have nothing against, and what is worth knowing of it."""
+    if reading.problems:
+        raise Refused(reading.problems)
+    document = reading.document(context.settings.limits)
+    return document, remarks(context, reading, user, document.cards)
+
+
+def receive(context: Context, document: Document, user: User, key: str, notes: Sequence[str]) -> Submission:
+    """Store a document as pending; the first one when it came before."""
+    submission = context.store.submit(document, user, idempotency_key=key, notes=notes)
     context.meters.submissions.labels("received").inc()
     return submission
+
+
+async def _read(
+    request: Request, lane: LaneName, user: User | None, question: Question, then: Callable[[Reading], Result]
+) -> Result:
+    asker = f"user {user.name}" if user else address_of_asker(request.scope)
+    store = context_of(request).store
+    announced, known, unseen = await run_in_threadpool(
+        lambda: (store.announced_subsets(), store.written_definitions(), store.unreadable(user))
+    )
+    announced = {board: names for board, names in announced.items() if board not in unseen}
+    known = {board: each for board, each in known.items() if board not in unseen}
+    turns: Mapping[LaneName, Turns] = request.app.state.lanes
+    return await turns[lane].read(request, asker, replace(question, announced=announced, known=known), then)
+
+
+def limits_for(request: Request, user: User | None) -> Limits:
+    """The most that a document may have: of somebody without a token, less."""
+    settings = context_of(request).settings
+    if user is None and not settings.anonymous_rows:
+        raise Refusal("Checks need a token here; send it, or check with `earmark submit FILE --dry-run`.", 401)
+    return settings.limits if user else anonymous_limits(settings)
 
 
 def settle(context: Context, submission: Submission) -> Submission:
@@ -166,20 +235,35 @@ def settle(context: Context, submission: Submission) -> Submission:
     return submission
 
 
-def new_subsets(context: Context, document: Document) -> list[str]:
-    """What is worth knowing of subsets that the board does not have, if anything was accepted there."""
+def remarks(context: Context, reading: Reading, user: User, cards: Sequence[SystemCard] = ()) -> list[str]:
+    """What is worth knowing of a document on this board: names that look like others', subsets that are new."""
     try:
-        panels = context.snapshots.current(document.board).panels
+        snapshot = context.snapshots.current(reading.board)
+    except NoSuchBoard:
+        return []
+    if not context.store.may_read(reading.board, user):
+        return []
+    described = cards or [SystemCard(name) for name in reading.systems]
+    alike = lookalikes(snapshot, described, user.name, user.team)
+    return [*islice(alike, _NAMED_SUBSETS), *new_subsets(context, reading, user)]
+
+
+def new_subsets(context: Context, reading: Reading, user: User | None) -> list[str]:
+    """What is worth knowing of subsets that the board does not have, if anything was accepted there.
+
+    Of a board that somebody does not see, nothing.
+    """
+    try:
+        panels = context.snapshots.current(reading.board).panels
     except NoSuchBoard:
         return []
     there = {subset for panel in panels.values() for subset in panel.subsets}
-    if not there:
+    if not there or not context.store.may_read(reading.board, user):
         return []
     alike = {joined_likeness(subset): subset for subset in there}
-    brought = dict.fromkeys(row.subset for row in document.scores if row.subset and is_single(row.subset))
-    new = [subset for subset in brought if subset not in there]
+    new = [subset for subset in reading.subsets if subset not in there]
     notes = [
-        f"The subset {quoted(subset)} is written {quoted(alike[joined_likeness(subset)])} on {document.board}, and "
+        f"The subset {quoted(subset)} is written {quoted(alike[joined_likeness(subset)])} on {reading.board}, and "
         "would be another one; rename it if they are the same."
         for subset in new
         if joined_likeness(subset) in alike
@@ -188,7 +272,7 @@ def new_subsets(context: Context, document: Document) -> list[str]:
     if unlike:
         more = f" and {len(unlike) - _NAMED_SUBSETS} more" if len(unlike) > _NAMED_SUBSETS else ""
         names = f"{', '.join(unlike[:_NAMED_SUBSETS])}{more}"
-        notes.append(f"{document.board} does not have {counted(len(unlike), 'subset')} of this: {names}.")
+        notes.append(f"{reading.board} does not have {counted(len(unlike), 'subset')} of this: {names}.")
     return notes[:_NAMED_SUBSETS]
 
 
@@ -205,7 +289,9 @@ def kept(request: Request, make: Callable[[], BaseModel]) -> Response:
     """
     context = context_of(request)
     context.snapshots.boards()  # looks whether the store has grown
-    place = f"{address_of(request)}{request.url.path}?{request.url.query}"
+    route = request.scope["route"]
+    query = canonical(request, (*NAMES, *(each.alias for each in route.dependant.query_params))).url.query
+    place = f"{address_of(request)}{request.url.path}?{query}"
     state = f"{__version__} {context.snapshots.generation} {place}"
     tag = f'W/"{hashlib.sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:24]}"'
     fetch = context.answers.fetch

@@ -1,8 +1,9 @@
-"""Who asks, and whether the browser meant to: tokens, signed sessions, form tokens, headers.
+"""Who asks, and whether the browser meant to: tokens, sessions, form tokens, headers.
 
-A token is sent as `Authorization: Bearer …` by programs, and pasted once by people, whose browser then holds a signed
-session that names the token's beginning: a revoked token ends its sessions. A form carries a token that is bound to
-the visit and the session (HMAC), so that another site cannot send it. Nothing here compares secrets with `==`.
+A token is sent as `Authorization: Bearer …` by programs, and pasted once by people, whose browser then holds a
+session, which ends on the server when they sign out, their token is revoked or time is up. A form carries a token
+that is bound to the visit and the session (HMAC), so that another site cannot send it. Nothing here compares secrets
+with `==`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,16 +24,17 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
     from earmark.board.records import User
+    from earmark.board.settings import Settings
     from earmark.board.web.requests import Context
 
-SESSION_COOKIE = "earmark_session"
-VISIT_COOKIE = "earmark_visit"
+SESSION, VISIT = "session", "visit"
+"""What cookies are for; `cookie_name` has their names."""
 _SEPARATOR = "\x1f"
 
 HEADERS = {
-    # Plotly sets styles from its script; scripts themselves come only from this board's files.
+    # Scripts and styles come only from this board's files.
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
         "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
@@ -48,23 +48,9 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Signer:
-    """Signs short texts with the board's secret, each for one purpose, and reads back what it signed."""
+    """Signs short texts with the board's secret, each for one purpose."""
 
     secret: bytes
-    clock: Callable[[], float] = time.time
-
-    def seal(self, purpose: str, text: str) -> str:
-        """The text with the time and a signature, in letters that a cookie and an address may hold."""
-        stamped = encoded(f"{int(self.clock())}{_SEPARATOR}{text}".encode())
-        return f"{stamped}.{self.mark(purpose, stamped)}"
-
-    def unseal(self, purpose: str, sealed: str, *, seconds: float) -> str | None:
-        """The text, or None when it was not sealed here for this purpose or lies further back than `seconds`."""
-        stamped, _, mark = sealed.partition(".")
-        if not hmac.compare_digest(mark.encode(), self.mark(purpose, stamped).encode()):
-            return None
-        stamp, _, text = decoded(stamped).decode().partition(_SEPARATOR)
-        return text if 0 <= self.clock() - int(stamp) <= seconds else None
 
     def mark(self, purpose: str, text: str) -> str:
         """The signature of a text for a purpose."""
@@ -90,31 +76,49 @@ def bearer_of(request: Request) -> str | None:
 def visitor_of(request: Request) -> User | None:
     """Who is signed in by the session cookie; None for everybody else. Read once for each request."""
     if not hasattr(request.state, "visitor"):
-        request.state.visitor = _visitor(request.app.state.context, request.cookies.get(SESSION_COOKIE, ""))
-    found: User | None = request.state.visitor
-    return found
+        context: Context = request.app.state.context
+        word, hours = session_of(request), context.settings.session_hours
+        request.state.visitor = context.store.session_user(word, hours) if word else None
+    visitor: User | None = request.state.visitor
+    return visitor
 
 
-def _visitor(context: Context, sealed: str) -> User | None:
-    text = context.signer.unseal("session", sealed, seconds=context.settings.session_hours * 3600) if sealed else None
-    if text is None:
-        return None
-    name, _, prefix = text.partition(_SEPARATOR)
-    user = context.store.user(name)
-    if user is None:
-        return None
-    alive = any(token.prefix == prefix and token.revoked is None for token in context.store.tokens(user))
-    return user if alive else None
+def cookie_name(settings: Settings, purpose: str) -> str:
+    """The name of a cookie. Over https it begins with __Host-: no other host of the domain can set or read it. Boards
+    under several paths of one host have names of their own, since such a cookie is the whole host's."""
+    host = "__Host-" if settings.cookies_over_https_only else ""
+    return f"{host}earmark_{purpose}{settings.path.replace('/', '_')}"
+
+
+def session_of(request: Request) -> str:
+    """The word of the browser's session; empty when it has none."""
+    settings: Settings = request.app.state.context.settings
+    return request.cookies.get(cookie_name(settings, SESSION), "")
+
+
+def _set_cookie(response: Response, settings: Settings, purpose: str, text: str, seconds: int | None = None) -> None:
+    response.set_cookie(
+        cookie_name(settings, purpose), text, max_age=seconds, path="/", httponly=True, samesite="lax",
+        secure=settings.cookies_over_https_only,
+    )  # fmt: skip
 
 
 def open_session(context: Context, response: Response, user: User, token: str) -> None:
     """Give the browser a session that lasts as long as the token, and `session_hours` at most."""
-    prefix = next(kept.prefix for kept in context.store.tokens(user) if token.startswith(kept.prefix))
-    response.set_cookie(
-        SESSION_COOKIE, context.signer.seal("session", f"{user.name}{_SEPARATOR}{prefix}"),
-        max_age=int(context.settings.session_hours * 3600), httponly=True, samesite="lax",
-        secure=context.settings.cookies_over_https_only,
-    )  # fmt: skip
+    hours = context.settings.session_hours
+    word = context.store.open_session(user, token, hours)
+    _set_cookie(response, context.settings, SESSION, word, int(hours * 3600))
+
+
+def close_session(request: Request, response: Response, *, everywhere: bool = False) -> None:
+    """End the session on the server, or all sessions of its user, and take the cookie back."""
+    context: Context = request.app.state.context
+    user = visitor_of(request)
+    if everywhere and user is not None:
+        context.store.end_sessions(user)
+    elif word := session_of(request):
+        context.store.end_session(word)
+    _set_cookie(response, context.settings, SESSION, "", 0)
 
 
 def address_of_asker(scope: Scope) -> str:
@@ -128,21 +132,23 @@ def address_of_asker(scope: Scope) -> str:
         return host
 
 
+def _kept_visit(request: Request) -> str:
+    settings: Settings = request.app.state.context.settings
+    return request.cookies.get(cookie_name(settings, VISIT), "")
+
+
 def visit_of(request: Request) -> str:
     """The random name of this visit: from its cookie, or new. `keep_visit` puts a new one on the response."""
     if not hasattr(request.state, "visit"):
-        request.state.visit = request.cookies.get(VISIT_COOKIE, "") or secrets.token_urlsafe(24)
+        request.state.visit = _kept_visit(request) or secrets.token_urlsafe(24)
     visit: str = request.state.visit
     return visit
 
 
 def keep_visit(request: Request, response: Response) -> None:
     """Give the browser the cookie that the form tokens of this page are bound to, if it has none."""
-    if request.cookies.get(VISIT_COOKIE, "") != visit_of(request):
-        response.set_cookie(
-            VISIT_COOKIE, visit_of(request), httponly=True, samesite="lax",
-            secure=request.app.state.context.settings.cookies_over_https_only,
-        )  # fmt: skip
+    if _kept_visit(request) != visit_of(request):
+        _set_cookie(response, request.app.state.context.settings, VISIT, visit_of(request))
 
 
 def form_token(request: Request) -> str:
@@ -155,19 +161,20 @@ def form_token(request: Request) -> str:
 
 def _form_token(request: Request, salt: str) -> str:
     context: Context = request.app.state.context
-    session = request.cookies.get(SESSION_COOKIE, "")
+    session = session_of(request)
     return f"{salt}.{context.signer.mark('form', _SEPARATOR.join((salt, visit_of(request), session)))}"
 
 
 def check_form(request: Request, sent: str) -> None:
     """Refuse a form that does not come from a page of this board."""
-    if not same_site(request) or not request.cookies.get(VISIT_COOKIE):
+    if not same_origin(request) or not _kept_visit(request):
         raise NotAllowed("The form did not come from a page of this board; open the page again and send it from there.")
     expected = _form_token(request, sent.partition(".")[0])
     if not hmac.compare_digest(*(token.encode("utf-8", "surrogatepass") for token in (sent, expected))):
         raise NotAllowed("The form is out of date; open the page again and send it once more.")
 
 
-def same_site(request: Request) -> bool:
-    """False when the browser says that the request began on another site. Older browsers say nothing and pass."""
-    return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "same-site", "none")
+def same_origin(request: Request) -> bool:
+    """False when the browser says that the request began elsewhere, be it on another host of the same domain. Older
+    browsers say nothing and pass."""
+    return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

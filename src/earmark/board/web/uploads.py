@@ -24,7 +24,7 @@ from earmark.board.packages import Incoming, inspected
 from earmark.board.records import User
 from earmark.board.refusals import Refusal
 from earmark.board.web.middleware import DRAINED, DRAINING_SECONDS
-from earmark.board.web.requests import Context, read_apart
+from earmark.board.web.requests import Context, inspect_apart
 from earmark.errors import EarmarkError
 
 _MOST_TEXT, _MOST_FIELDS = 10_000, 20
@@ -204,4 +204,4 @@ async def take_package(
                     context.packages.path(id).unlink(missing_ok=True)
             return job, new
 
-        return await read_apart(request, queue)
+        return await inspect_apart(request, queue)

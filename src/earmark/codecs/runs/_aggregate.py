@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from earmark._version import __version__
 from earmark.calibrate.bootstrap import Counts, interval, resample, resampled_means
 from earmark.codecs import harness
-from earmark.codecs.aggregate import Summary, first_percentile, summarise
+from earmark.codecs.aggregate import Summary, first_percentile, points_of, summarise
 from earmark.codecs.contract import ENCODE_ONLY, Category, Measured
 from earmark.codecs.overall import DISTANCES, METRICS_OF, overall, overall_of_datasets, overall_unsaturated
 from earmark.codecs.runs._calibrate import UNSUITED
@@ -230,7 +230,7 @@ class _Rows:
         """The overall scores of the metrics' means; the interval resamples clips, the same ones for every metric."""
         names = [metric for metric in METRICS_OF[self.category] if metric in self.work.metrics]
         measured = {metric: self._measured(f"{self.work.protocol} {metric}") for metric in names}
-        points = {metric: _points(values) for metric, values in measured.items()}
+        points = {metric: points_of(values) for metric, values in measured.items()}
         means = {metric: _mean(values) for metric, values in points.items()}
         clips = min((int(np.isfinite(values).sum()) for values in points.values()), default=0)
         lost = sum(any(one.status == "failed" for one in clip) for clip in zip(*measured.values(), strict=True))
@@ -284,10 +284,6 @@ def _is_of_one_rate(row: Row) -> bool:
     """Whether a value means something at one sampling rate only: a distance, or a score made of distances."""
     metric = split_metric(row.metric)[0]
     return metric in DISTANCES or metric in _OVERALLS
-
-
-def _points(measured: Sequence[Measured]) -> Floats:
-    return np.array([np.nan if result.value is None else result.value for result in measured], np.float64)
 
 
 def _mean(points: Floats) -> float | None:

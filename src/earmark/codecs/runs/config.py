@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from earmark.codecs.contract import Category
 from earmark.codecs.signal import CORE, EXTRA
-from earmark.errors import UsageError
 from earmark.runs.config import (
     EXECUTORS,
     CacheOptions,
@@ -87,19 +85,3 @@ class CodecConfig(RunSettings):
         if not given.strip():
             raise ValueError("a suite needs a name.")
         return given
-
-
-def refuse_unshared(
-    config: CodecConfig, codecs: Sequence[Any] | None, corpora: Sequence[Any] | None, merge: bool = False
-) -> None:
-    """Refuse what other machines cannot reach, and a share without its number."""
-    if config.executor == "shard" and not merge:
-        raise UsageError(
-            "The executor shard does a share of the run: give --shard 1/10, or --merge once shards are done."
-        )
-    if config.executor != "dask" and not merge:
-        return
-    if corpora or any(not isinstance(codec, str) for codec in codecs or ()):
-        raise UsageError("Codecs and sounds that exist only in memory cannot be sent to workers: name them by a path.")
-    if config.cache.policy == "off":
-        raise UsageError("Workers hand results over in the cache: leave --cache off out, or use --executor local.")

@@ -29,7 +29,7 @@ from earmark.codecs.runs._code import code_and_measure
 from earmark.codecs.runs._listen import open_tasks, task_rows
 from earmark.codecs.runs._opening import open_work
 from earmark.codecs.runs._spread import executor_of, spread_coding, spread_hearing
-from earmark.codecs.runs.config import CodecConfig, refuse_unshared
+from earmark.codecs.runs.config import CodecConfig
 from earmark.codecs.runs.folder import write_results
 from earmark.codecs.runs.state import CodecWork
 from earmark.codecs.standing import Promise, Standing
@@ -38,6 +38,7 @@ from earmark.corpora.subsets import PreparedSubset, clip_count, prepare
 from earmark.errors import EarmarkError, UsageError
 from earmark.progress import progress_bar
 from earmark.runs import folder
+from earmark.runs.config import refuse_unshared
 from earmark.runs.plan import PlannedStep
 from earmark.runs.shards import notes_on, read_shards
 from earmark.runs.store import Cache, open_cache
@@ -113,14 +114,18 @@ def run_codecs(
         merge: go on from what shards did (`earmark.codecs.runs.shards`).
     """
     config = CodecConfig.resolve(config)
-    refuse_unshared(config, codecs, corpora, merge)
+    in_memory = bool(corpora) or any(not isinstance(codec, str) for codec in codecs or ())
+    refuse_unshared(config.executor, config.cache, in_memory, merge)
     tasks = open_tasks(config.tasks, config.retention)
     path = folder.make_folder(config.into)
     with folder.logging_to(path), open_cache(config.cache.url, config.cache.policy) as cache:
-        folder.write_text(path / "config.yaml", config.portable().to_yaml())
+        resolved = config.portable().to_yaml()
+        aside = folder.set_aside(path, resolved)
+        folder.write_text(path / "config.yaml", resolved)
         log.info("earmark %s: codecs into %s, cache %s", __version__, path, cache.url)
         try:
             work = prepare_work(config, cache, codecs, corpora, progress)
+            work.notes += [f"{path} held another run: its results lie in {aside} now."] if aside else []
             if merge:
                 work.notes += notes_on(read_shards(path), "earmark codec run CONFIG", config, show=work.progress)
             with executor_of(work) as executor:

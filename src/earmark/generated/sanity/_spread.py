@@ -16,7 +16,7 @@ from earmark.generated.sanity._scoring import Task, batches, score_all, travelli
 from earmark.places import locate
 from earmark.progress import progress_bar
 from earmark.runs.clusters import DaskWorkers
-from earmark.runs.executors import Answer, Done, Job, JobAddress, Step, carry_out, keep_job
+from earmark.runs.executors import Answer, Done, Job, JobAddress, Listed, Step, carry_out, keep_job
 from earmark.runs.journal import SCORES, Journal, TrialScore, read_journal
 from earmark.runs.pool import Lost
 from earmark.runs.shards import SHARDS, Share, read_shards
@@ -31,20 +31,16 @@ def score_pairs(_: Job, tasks: Sequence[Task]) -> Done:
     return Done({"pairs": len(tasks)}, facts={"scores": score_all(tasks)})
 
 
-class Scoring:
+class Scoring(Listed):
     """An agenda of pairs, a few to a step."""
 
     def __init__(self, waiting: Sequence[Task], job: JobAddress, keep: Callable[[list[TrialScore]], None]) -> None:
         self._keep = keep
-        self._steps = [
+        super().__init__(
             Step(SCORE_PAIRS, job, f"pairs {number}: {batch[0].check}", ([travelling(task) for task in batch],),
                  len(batch))
             for number, batch in enumerate(batches(waiting), start=1)
-        ]  # fmt: skip
-
-    def ready(self) -> list[Step]:
-        steps, self._steps = self._steps, []
-        return steps
+        )  # fmt: skip
 
     def note(self, step: Step, answer: Answer) -> None:
         if isinstance(answer, Lost):

@@ -48,7 +48,6 @@ __all__ = ["TESTS", "RealCell", "RealCurve", "RealSanity", "RealSet", "RealTest"
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Outcome = Literal["T", "F"]
 
 K = 5

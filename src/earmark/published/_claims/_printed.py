@@ -14,7 +14,6 @@ Configuration: TypeAlias = tuple[str, str]
 """Method and distance as printed: ("EWMTF D100", "S")."""
 
 BEST: Configuration = ("EWMTF D100", "S")
-LEADING = ("P@1", "P@5", "GSR")
 _ROUNDED_CELLS = 0.06  # points: 0.05 of the cells, 0.005 of their mean, and a little for the arithmetic
 _SENTINEL = "sentinel_excluded_from_printed_avg"
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from earmark.published._claims._printed import LEADING, averages, cells, count, signed, subsets
+from earmark.published._claims._printed import averages, cells, count, signed, subsets
 from earmark.published._claims._record import Judged, judge
 from earmark.published._papers import read
+from earmark.scores import LEADING
 
 _PADDED, _MASKED = "Mean (incl. pad)", "Masked Mean (mask-excl.)"
 

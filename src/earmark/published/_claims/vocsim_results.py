@@ -7,7 +7,6 @@ from statistics import fmean, median
 
 from earmark.published._claims._printed import (
     BEST,
-    LEADING,
     Configuration,
     averages,
     best_of_models,
@@ -25,6 +24,7 @@ from earmark.published._claims._record import Judged, judge
 from earmark.published._papers import read
 from earmark.published._repeats import NEARLY_ALL
 from earmark.published.families import vocsim_family
+from earmark.scores import LEADING
 
 _SMALL = ("log-mel", "VAE", "AE")
 _WEAKLY_SUPERVISED = ("Whisper", "CLAP")

@@ -10,6 +10,7 @@ from statistics import NormalDist, fmean, stdev
 
 from earmark.published._claims._printed import profile, rank_correlation, signed, small, subsets
 from earmark.published._claims._record import Judged, judge
+from earmark.scores import LEADING
 
 _PER_CLASS = "clips per class"  # worked out: the printed ones are rounded
 _TRENDS = 15  # three metrics and five properties, as the figure is corrected for
@@ -90,7 +91,7 @@ def _kinds(metric: str) -> dict[str, float]:
 @judge
 def strong_kinds_of_sound() -> Judged:
     places = {}
-    for metric in ("P@1", "P@5", "GSR"):
+    for metric in LEADING:
         kinds = _kinds(metric)
         order = sorted(kinds, key=kinds.__getitem__, reverse=True)
         places[metric] = (order.index("ES") + 1, f"{metric} {kinds['ES']:.1f} ({order[0]} {kinds[order[0]]:.1f})")

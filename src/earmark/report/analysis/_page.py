@@ -312,8 +312,9 @@ def _ranks(study: Study) -> Html | None:
     rows = []
     for row in study.ranks.rows[:_MOST_ROWS]:
         around = f"{row.low}–{row.high}" if row.low is not None else MISSING
-        rows.append([row.model, str(row.rank), around, f"{row.score:.3f}", _percent(row.leads)])
-    heads = ["model", "rank", "95 % interval", _MEAN_WORDS[study.ranks.by], "leads in"]
+        tier = str(row.tier or MISSING)
+        rows.append([row.model, str(row.rank), around, tier, f"{row.score:.3f}", _percent(row.leads)])
+    heads = ["model", "rank", "95 % interval", "tier", _MEAN_WORDS[study.ranks.by], "leads in"]
     every = folded("Every model", table(heads, rows))
     return _part("ranks", sentences.ranks(study), figures.rank_plot(study), every)
 

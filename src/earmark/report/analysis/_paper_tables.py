@@ -14,8 +14,8 @@ from earmark.analysis.pounce import Pounce
 from earmark.analysis.sources import PREFIX
 from earmark.analysis.stalk import KINDS
 from earmark.analysis.study import WITHOUT_GAPS, Study
+from earmark.report.analysis._sentences import size
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table
-from earmark.wording import counted
 
 Studies = Study | Mapping[str, Study]
 
@@ -80,7 +80,7 @@ def paper_tables(studies: Studies, *, exact: bool = False) -> dict[str, Table]:
         if name not in missing:
             columns, rows, notes = make(by_name)
             lines = rows if exact else _printed(columns, rows)
-            sources = " beside ".join(f"{label} ({_size(study)})" for label, study in by_name.items())
+            sources = " beside ".join(f"{label} ({size(study)})" for label, study in by_name.items())
             tables[name] = Table(columns, lines, f"{_TITLES[name]}. {sources}", notes)
     return tables
 
@@ -167,10 +167,6 @@ def _by_name(studies: Studies) -> dict[str, Study]:
         return dict(studies)
     name = studies.source.name
     return {name if name.startswith(PREFIX) else PurePath(name).name: studies}
-
-
-def _size(study: Study) -> str:
-    return f"{counted(len(study.matrix.models), 'model')} × {counted(len(study.matrix.datasets), 'dataset')}"
 
 
 def _columns(studies: Mapping[str, Study], titles: Sequence[str], first: str) -> list[Column]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from earmark.analysis.beams import beam_changes
 from earmark.analysis.prowl import THRESHOLD, Selection
-from earmark.analysis.ranks import FEWEST_DATASETS
+from earmark.analysis.ranks import FEWEST_DATASETS, RankRow
 from earmark.analysis.similarities import NINE
 from earmark.analysis.study import KNOWN, Study
 from earmark.report.analysis._figures import SPELLED
 from earmark.scores import VOCSIM_SUBSETS
-from earmark.wording import counted, listed
+from earmark.wording import counted, first_of, listed
 
 _MOST_NAMED = 6
 _PREDICTED_BY = {"knn": "the mean of the 5 models with the most similar scores", "ridge": "ridge regression"}
@@ -263,9 +264,22 @@ def ranks(study: Study) -> list[str]:
     return [
         f"{first.model} leads; if these datasets are a sample of a larger collection, its rank over the whole "
         f"collection is {rank} (95 % interval).",
+        _first_tier(study.ranks.rows),
         f"Of all pairs of models, {100 * study.ranks.told_apart:.0f} % are told apart (paired t-tests over the "
         "datasets, Holm's correction for the number of models).",
     ]
+
+
+def _first_tier(rows: Sequence[RankRow]) -> str:
+    """Who else could be the best."""
+    others = [row.model for row in rows[1:] if row.tier == 1]
+    if not others:
+        return "It is surely ahead of every other model."
+    verb = "is" if len(others) == 1 else "are"
+    return (
+        f"{counted(len(others), 'other model')} {verb} not told apart from the best, with nobody surely ahead: "
+        f"{first_of(others, _MOST_NAMED)}."
+    )
 
 
 def blind(study: Study) -> list[str]:

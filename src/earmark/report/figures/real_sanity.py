@@ -12,10 +12,6 @@ from earmark.report.figures import style
 
 TOP = 1.25  # where the axis of a relative score ends
 CLOSE = 0.14  # and how far it reaches around 1 where a few bad samples do little
-CAPTION = (
-    "Scores relative to the first one; the dotted line is the ideal, and the band around it is what passes. Means over "
-    "repeats; bars are two standard errors over halves."
-)
 _ROWS = {"none": "without GICDM", "gicdm": "with GICDM"}
 
 

@@ -137,6 +137,7 @@ def how(data: ReportData) -> Html:
         _titled("Hubness corrections", pairs(words) if words else None),
         _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),
         _titled("Chance and intervals", _calibration(data)),
+        _titled("A paragraph for a paper", paragraph(data.methods, class_="said") if data.methods else None),
         _titled("Settings and versions", pairs(settings) if settings else None),
         _titled("Time", _timings(data.timings) if data.timings else None),
         tag("h3", "Sounds") if data.cards else None,

@@ -16,13 +16,11 @@ from earmark.report.tabulation.grid import (
     sets_said,
 )
 from earmark.report.tabulation.sources import ALL, HARMONIC, Configuration, TableSource, configuration
-from earmark.scores import Row, Rule, Scores, aggregate
+from earmark.scores import LEADING, Row, Rule, Scores, aggregate
 from earmark.scores.metrics import family
 from earmark.scores.spelling import mean_over
 from earmark.tables import Table
 
-LEADING = ("P@1", "P@5", "GSR")
-"""What VocSim's main tables show."""
 _TASKS = (
     "wer", "dwer", "eer", "min_dcf", "speaker_similarity", "er_accuracy", "aec_map", "mean_average_precision",
     "accuracy",

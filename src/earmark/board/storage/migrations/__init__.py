@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD", "bring_to", "config_for", "revision_of", "upgrade"]
 
-HEAD = "0004"
+HEAD = "0007"
 
 
 def upgrade(engine: Engine, locked: Callable[[], AbstractContextManager[Connection]], revision: str = HEAD) -> None:

@@ -1,0 +1,150 @@
+"""Results for other places: a model repository on the Hugging Face Hub, mteb, Every Eval Ever; a corpus as Croissant.
+
+SOURCE: a score table, a run folder, a plain table of models and datasets, results of mteb, or published:NAME; for
+croissant a corpus, as `earmark corpus describe` takes it. Only what was measured is exported. Nothing is sent anywhere.
+
+  hf         .eval_results/*.yaml in the folder PLACE, and with --card the key model-index of a model card
+  mteb       PLACE/MODEL/REVISION/TASK.json, as mteb saves and loads results
+  eee        PLACE/SUITE/DEVELOPER/MODEL/UUID.json, records of Every Eval Ever, with intervals
+  croissant  PLACE/croissant.json, where PLACE is the folder that holds the recordings
+  scores     PLACE as a score table (.csv, .json, .jsonl, .parquet), for `earmark submit` and all other commands
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from earmark.cli import options
+from earmark.errors import UsageError
+from earmark.exchange import (
+    Measured,
+    open_measured,
+    write_croissant,
+    write_every_eval_ever,
+    write_hub,
+    write_mteb,
+)
+from earmark.exchange.every_eval_ever import RELATIONSHIPS
+from earmark.exchange.mteb_results import NO_LANGUAGE
+from earmark.places import locate
+from earmark.scores import LEADING, METRICS, Scores
+from earmark.scores.rows import distinct
+
+KINDS = ("hf", "mteb", "eee", "croissant", "scores")
+EXAMPLES = """examples:
+  earmark export run --as hf --systems "wavlm mean" --dataset me/my-sounds --into my-model
+  earmark export run --as hf --systems "wavlm mean" --rename "wavlm mean=wavlm-base" --into . --card README.md
+  earmark export scores.csv --as mteb --metrics P@1,GSR --distance cosine --into results
+  earmark export run --as eee --organisation "Lab for Birdsong" --relationship third_party --into data
+  earmark export recordings/ --as croissant --into recordings
+  earmark export mteb/results --as scores --metrics accuracy --into scores.csv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE", help="score table, run folder, results of others, or a corpus")
+    parser.add_argument("--as", dest="kind", choices=KINDS, required=True, help="for whom")
+    parser.add_argument("--into", metavar="PLACE", required=True, help="folder to write into; for scores, a file")
+    what = parser.add_argument_group("what is exported")
+    options.add(
+        what,
+        ("--metrics", list, "these alone; the first is the main score (default: all, P@1 first)"),
+        ("--systems", list, "these alone"),
+        ("--distance", "NAME", "rows of this distance alone"),
+        ("--correction", "NAME", "rows of this hubness correction alone, or none"),
+        ("--protocol", "NAME", "rows of this protocol alone, such as across_groups"),
+    )
+    what.add_argument(
+        "--rename", action="append", metavar="OLD=NEW", help="a system's name there, such as ORGANISATION/MODEL"
+    )
+    about = parser.add_argument_group("what the receiver asks for")
+    options.add(
+        about,
+        ("--dataset", "ID", "hf, eee: the sounds as a dataset on the Hugging Face Hub, ORGANISATION/NAME"),
+        ("--card", "FILE", "hf: model card whose header gets the results; the rest of it stays as it is"),
+        ("--languages", list, f"mteb: such as eng-Latn (default: {NO_LANGUAGE}, no language)"),
+        ("--organisation", "NAME", "eee: who measured"),
+        ("--relationship", RELATIONSHIPS, "eee: of who measured to the model"),
+    )
+    options.add(
+        parser.add_argument_group("output"),
+        ("--json", True, "print the names of the files and the remarks on stdout as JSON"),
+        ("--quiet", True, "no remarks"),
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    place = locate(args.into)
+    if args.kind != "scores" and place.exists() and not place.is_dir():
+        raise UsageError(f"{args.into} is a file; give a folder to write into.")
+    if args.kind == "croissant":
+        written, remarks = _corpus(args, place)
+    else:
+        written, remarks = _results(args, place)
+    if args.json:
+        print(json.dumps({"files": [str(path) for path in written], "remarks": remarks}, ensure_ascii=False))
+        return 0
+    for path in written:
+        print(path)
+    for remark in () if args.quiet else remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    return 0
+
+
+def _corpus(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[str]]:
+    from earmark.corpora import open_corpus
+
+    if not place.is_dir():
+        raise UsageError(f"{args.into} is no folder; give the one that holds the recordings.")
+    return write_croissant(open_corpus(args.source), place)
+
+
+def _results(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[str]]:
+    measured = open_measured(
+        args.source, metrics=args.metrics or (), systems=args.systems or (), rename=_renaming(args.rename),
+        distance=args.distance, correction=args.correction, protocol=args.protocol,
+    )  # fmt: skip
+    written, remarks = _WRITERS[args.kind](args, measured, place)
+    return written, [*measured.remarks, *remarks]
+
+
+def _scores(args: argparse.Namespace, measured: Measured, place: Path) -> tuple[list[Path], list[str]]:
+    Scores(measured.rows).write(place)
+    return [place], []
+
+
+_WRITERS = {
+    "hf": lambda args, measured, place: write_hub(
+        measured, place, metric=_main(args, measured), dataset=args.dataset or "",
+        card=locate(args.card) if args.card else None,
+    ),
+    "mteb": lambda args, measured, place: write_mteb(
+        measured, place, metric=_main(args, measured), languages=args.languages or (NO_LANGUAGE,)
+    ),
+    "eee": lambda args, measured, place: write_every_eval_ever(
+        measured, place, organisation=args.organisation or "", relationship=args.relationship,
+        dataset=args.dataset or "",
+    ),
+    "scores": _scores,
+}  # fmt: skip
+
+
+def _main(args: argparse.Namespace, measured: Measured) -> str:
+    """The first metric asked for, or else the one that tables show first."""
+    present = distinct(measured.rows, "metric")
+    order: list[str] = [*(args.metrics or ()), *LEADING, *METRICS, *present]
+    return next(name for name in order if name in present)
+
+
+def _renaming(pairs: list[str] | None) -> Mapping[str, str]:
+    names = {}
+    for pair in pairs or ():
+        old, equals, new = pair.partition("=")
+        if not (equals and old and new):
+            raise UsageError(f"--rename {pair} is not OLD=NEW.")
+        names[old] = new
+    return names

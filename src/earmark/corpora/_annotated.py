@@ -1,0 +1,152 @@
+"""Long recordings cut by annotation: a clip for each span, the recording as its group.
+
+A file of annotations lies beside its recording (`dawn.wav`, `dawn.Table.1.selections.txt`, `dawn.TextGrid`, …) or
+anywhere in the folder and names it in its rows. Only the headers of recordings are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from earmark import audio
+from earmark.corpora._folders import files_under
+from earmark.corpora.annotation_files import Annotation, kind_of, read_annotation_file
+from earmark.corpora.clips import Clip, Corpus
+from earmark.corpora.manifest import read_card
+from earmark.errors import EarmarkError, InputError
+from earmark.places import is_remote
+from earmark.wording import counted, first_of, seconds_text
+
+_TAILS = re.compile(
+    r"(\.table\.\d+)?\.selections?$|\.birdnet\.(selection\.table|results)$|[._ -]labels?$", re.IGNORECASE
+)
+
+
+def annotation_files(root: Path) -> list[Path]:
+    """The files under a folder of this machine that hold annotations."""
+    return [] if is_remote(root) else [file for file in files_under(root) if kind_of(file) is not None]
+
+
+def read_annotated(root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str) -> Corpus:
+    """The spans that files of annotations name, as clips of the recordings under `root`."""
+    reading = _Reading(root, dict(columns))
+    for file in files:
+        reading.add(file)
+    clips = reading.clips()
+    if not clips:
+        why = f" (first: {reading.broken[0]})" if reading.broken else ""
+        raise InputError(f"{root}: its annotations name no span of a recording{why}.")
+    return Corpus(read_card(root, name, str(root)), clips, tuple(reading.notes(clips)))
+
+
+@dataclass
+class _Reading:
+    """What was read so far: spans by recording, and what was left out."""
+
+    root: Path
+    columns: dict[str, str]
+    broken: list[str] = field(default_factory=list)
+    label_places: dict[str, None] = field(default_factory=dict)
+    spans: dict[tuple[Path, float, float], list[Annotation]] = field(default_factory=dict)
+    cut: int = 0
+
+    def __post_init__(self) -> None:
+        self.by_stem: dict[str, list[Path]] = {}
+        for file in files_under(self.root):
+            if file.suffix.lower() in audio.SUFFIXES:
+                self.by_stem.setdefault(file.stem.lower(), []).append(file)
+        self.lengths: dict[Path, float] = {}
+
+    def add(self, file: Path) -> None:
+        kind = kind_of(file)
+        assert kind is not None
+        found = read_annotation_file(file, kind, self.columns)
+        self.broken += found.broken
+        if found.labels:
+            self.label_places[found.labels] = None
+        for span in found.spans:
+            recording = self._recording(span, file)
+            if isinstance(recording, str):
+                self.broken.append(f"{span.where}: {recording}")
+                continue
+            length = self._length(recording)
+            if span.start >= length:
+                self.broken.append(f"{span.where}: it begins at {span.start:g} s, after the end of {recording.name}")
+                continue
+            self.cut += span.end > length + 0.05
+            self.spans.setdefault((recording, span.start, min(span.end, length)), []).append(span)
+
+    def _recording(self, span: Annotation, file: Path) -> Path | str:
+        """The recording of a span, or why there is none."""
+        if span.recording is not None:
+            named = span.recording.replace("\\", "/")
+            near = [file.parent / named, self.root / named, file.parent / PurePosixPath(named).name]
+            there = next((path for path in near if path.is_file() and path.suffix.lower() in audio.SUFFIXES), None)
+            if there is not None:
+                return there
+            stem, shown = PurePosixPath(named).stem, named
+        else:
+            stem = _TAILS.sub("", file.stem)
+            stem, shown = _without_audio_suffix(stem), f"a recording called {_without_audio_suffix(stem)}"
+        known = self.by_stem.get(stem.lower(), [])
+        beside = [path for path in known if path.parent == file.parent]
+        if len(beside or known) == 1:
+            return (beside or known)[0]
+        return f"{shown} is not there" if not known else f"{shown} could be any of {len(known)} files"
+
+    def _length(self, recording: Path) -> float:
+        if recording not in self.lengths:
+            try:
+                self.lengths[recording] = audio.probe(str(recording)).duration
+            except EarmarkError:  # reading the clip will tell what is wrong
+                self.lengths[recording] = float("inf")
+        return self.lengths[recording]
+
+    def clips(self) -> list[Clip]:
+        """A clip for each span; one that has several labels is of no class, and left out."""
+        clips = []
+        for (recording, start, end), rows in sorted(self.spans.items(), key=lambda item: item[0]):
+            labels = {row.label for row in rows if row.label}
+            within = recording.relative_to(self.root).as_posix()
+            if len(labels) > 1:
+                continue
+            group = rows[0].group if "group" in self.columns else within
+            clip = Clip(
+                f"{within}#{seconds_text(start)}-{seconds_text(end)}",
+                group=group,
+                path=str(recording),
+                start=start,
+                end=end,
+            )
+            clips.append(replace(clip, label=next(iter(labels), None), subset=rows[0].subset))
+        return clips
+
+    def notes(self, clips: Sequence[Clip]) -> list[str]:
+        root = self.root.name
+        labels = f"; labels are {first_of([*self.label_places], 3)}" if self.label_places else ""
+        groups = "" if "group" in self.columns else ", and the recording is the group (--group-column none: no groups)"
+        recordings = counted(len({clip.path for clip in clips}), "recording")
+        notes = [f"{root}: annotations cut {counted(len(clips), 'clip')} from {recordings}{groups}{labels}."]
+        if self.broken:
+            notes.append(f"{root}: {counted(len(self.broken), 'row')} left out ({'; '.join(self.broken[:3])}).")
+        several = Counter(len({row.label for row in rows if row.label}) > 1 for rows in self.spans.values())[True]
+        if several:
+            notes.append(
+                f"{root}: {counted(several, 'span')} with several labels left out, since a clip is of one class here; "
+                "choose one label for each, or another column with --label-column."
+            )
+        if self.cut:
+            notes.append(f"{root}: {counted(self.cut, 'span')} passed the end of the recording and was cut there.")
+        unlabelled = sum(clip.label is None for clip in clips)
+        if unlabelled:
+            notes.append(f"{root}: {unlabelled} of {len(clips)} clips have no label.")
+        return notes
+
+
+def _without_audio_suffix(stem: str) -> str:
+    path = PurePosixPath(stem)
+    return path.stem if path.suffix.lower() in audio.SUFFIXES else stem

@@ -1,0 +1,190 @@
+"""Annotations as Raven, Audacity, Praat, Kaleidoscope and BirdNET-Analyzer write them, whole and damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from earmark import audio
+from earmark.cli import main
+from earmark.corpora.annotation_files import kind_of
+from earmark.corpora.clips import Corpus
+from earmark.corpora.source import open_corpus
+from earmark.errors import InputError
+
+RAVEN = (
+    "Selection\tView\tChannel\tBegin Time (s)\tEnd Time (s)\tLow Freq (Hz)\tHigh Freq (Hz)\tSpecies\n"
+    "1\tWaveform 1\t1\t0.5\t1.0\t2000\t8000\twren\n"
+    "1\tSpectrogram 1\t1\t0.5\t1.0\t2000\t8000\twren\n"
+    "2\tSpectrogram 1\t1\t2.0\t2.75\t2000\t8000\towl\n"
+)
+BIRDNET = (
+    "Selection\tView\tChannel\tBegin Time (s)\tEnd Time (s)\tLow Freq (Hz)\tHigh Freq (Hz)\tCommon Name\tSpecies Code\t"
+    "Confidence\tBegin Path\tFile Offset (s)\n"
+    "1\tSpectrogram 1\t1\t0\t3.0\t0\t15000\tEurasian Wren\twinwre4\t0.91\tC:\\field\\dawn.wav\t0\n"
+    "2\tSpectrogram 1\t1\t0\t3.0\t0\t15000\tTawny Owl\ttawowl1\t0.31\tC:\\field\\dawn.wav\t0\n"
+    "3\tSpectrogram 1\t1\t63\t66\t0\t15000\tTawny Owl\ttawowl1\t0.77\tC:\\field\\dusk.wav\t1.0\n"
+)
+LONG_GRID = """File type = "ooTextFile"
+Object class = "TextGrid"
+
+xmin = 0
+xmax = 4
+tiers? <exists>
+size = 2
+item []:
+    item [1]:
+        class = "IntervalTier"
+        name = "syllable 1"
+        xmin = 0
+        xmax = 4
+        intervals: size = 3
+        intervals [1]:
+            xmin = 0
+            xmax = 0.5
+            text = ""
+        intervals [2]:
+            xmin = 0.5
+            xmax = 1
+            text = "a ""loud"" é"
+        intervals [3]:
+            xmin = 1
+            xmax = 4
+            text = "b"
+    item [2]:
+        class = "TextTier"
+        name = "clicks"
+        xmin = 0
+        xmax = 4
+        points: size = 1
+        points [1]:
+            number = 2
+            mark = "x"
+"""
+SHORT_GRID = (
+    'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n4\n<exists>\n1\n"IntervalTier"\n"s"\n0\n4\n2\n'
+    '0\n1\n"a"\n1\n4\n"b"\n'
+)
+KALEIDOSCOPE = (
+    "INDIR,FOLDER,IN FILE,CHANNEL,OFFSET,DURATION,Fmin,TOP1MATCH*,MANUAL ID\r\n"
+    'D:\\bats,night,dawn.wav,0,0.5,0.25,30000,Cluster 1,PIPPIP\r\n"D:\\bats","",dusk.wav,0,1.0,0.5,30000,Cluster 2,\r\n'
+)
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Path:
+    root = tmp_path / "field"
+    root.mkdir()
+    for number, name in enumerate(("dawn", "dusk")):
+        audio.write(root / f"{name}.wav", 0.3 * np.random.default_rng(number).normal(size=4 * 8000), 8000)
+    return root
+
+
+def spans(corpus: Corpus) -> list[tuple[str, str | None, float | None, float | None]]:
+    return [(Path(clip.path or "").stem, clip.label, clip.start, clip.end) for clip in corpus]
+
+
+def test_raven_beside_a_recording(field: Path) -> None:
+    table = field / "dawn.Table.1.selections.txt"
+    table.write_bytes(b"\xef\xbb\xbf" + RAVEN.replace("\n", "\r\n").encode())
+    for spec in (field, table):
+        corpus = open_corpus(str(spec))
+        assert spans(corpus) == [("dawn", "wren", 0.5, 1.0), ("dawn", "owl", 2.0, 2.75)]
+        assert [clip.group for clip in corpus] == ["dawn.wav"] * 2
+        assert "2 clips from 1 recording, and the recording is the group" in corpus.notes[0]
+        assert "the column species" in corpus.notes[0]
+        assert len(corpus.clips[1].read()[0]) == 6000
+    assert [clip.group for clip in open_corpus(str(table), group_column="none")] == [None, None]
+    assert [clip.label for clip in open_corpus(str(table), label_column="View")] == ["Waveform 1", "Spectrogram 1"]
+    with pytest.raises(InputError, match=r"no column 'specie' .*Did you mean \"species\""):
+        open_corpus(str(table), label_column="specie")
+
+
+def test_birdnet_windows_with_several_species_are_left_out(field: Path) -> None:
+    (field / "all.BirdNET.selection.table.txt").write_text(BIRDNET)
+    corpus = open_corpus(str(field))
+    assert spans(corpus) == [("dusk", "Tawny Owl", 1.0, 4.0)]
+    assert "1 span with several labels left out" in corpus.notes[1]
+
+
+def test_broken_rows_have_reasons(field: Path) -> None:
+    times = ("soon\t2", "2\t1", "9\t10", "3,5\t4,5")
+    rows = "".join(f"{k + 3}\tS\t1\t{pair}\t0\t1\t{'owl' if k == 3 else 'wren'}\n" for k, pair in enumerate(times))
+    (field / "dawn.selections.txt").write_text(RAVEN + rows + "7\tS\t1\t-1\t2\t0\t1\twren\n8\n")
+    corpus = open_corpus(str(field))
+    assert spans(corpus)[-1] == ("dawn", "owl", 3.5, 4.0)
+    assert len(corpus) == 3
+    assert "5 rows left out" in corpus.notes[1]
+    assert "line 5: a time is no number of seconds" in corpus.notes[1]
+    assert "line 6: it ends at 1 s, not after its start at 2 s" in corpus.notes[1]
+    assert "1 span passed the end of the recording" in corpus.notes[2]
+    (field / "dawn.selections.txt").write_text(RAVEN.splitlines()[0] + "\n" + "5\tS\t1\t9\t10\t0\t1\twren\n")
+    with pytest.raises(InputError, match=r"line 2: it begins at 9 s, after the end of dawn\.wav"):
+        open_corpus(str(field))
+
+
+def test_missing_and_doubtful_recordings(field: Path) -> None:
+    (field / "noon.selections.txt").write_text(RAVEN)
+    with pytest.raises(InputError, match="a recording called noon is not there"):
+        open_corpus(str(field))
+    for folder in ("a", "b"):
+        (field / folder).mkdir()
+        audio.write(field / folder / "noon.wav", np.zeros(8000 * 4), 8000)
+    with pytest.raises(InputError, match="could be any of 2 files"):
+        open_corpus(str(field))
+    (field / "a" / "noon.selections.txt").write_text(RAVEN)
+    assert {clip.group for clip in open_corpus(str(field))} == {"a/noon.wav"}
+
+
+def test_audacity(field: Path) -> None:
+    text = "0.500000\t1.000000\twren\n\\\t2000.0\t8000.0\n2,0\t2,5\towl song\n3.0\t3.0\tpoint\n"
+    (field / "dusk_labels.txt").write_text(text)
+    corpus = open_corpus(str(field))
+    assert spans(corpus) == [("dusk", "wren", 0.5, 1.0), ("dusk", "owl song", 2.0, 2.5)]
+    assert "line 4: it ends at 3 s" in corpus.notes[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_textgrids(field: Path, encoding: str) -> None:
+    (field / "dawn.TextGrid").write_bytes(LONG_GRID.encode(encoding))
+    (field / "dusk.TextGrid").write_bytes(SHORT_GRID.encode(encoding))
+    corpus = open_corpus(str(field))
+    assert spans(corpus) == [
+        ("dawn", 'a "loud" é', 0.5, 1.0), ("dawn", "b", 1.0, 4.0), ("dusk", "a", 0.0, 1.0), ("dusk", "b", 1.0, 4.0),
+    ]  # fmt: skip
+    (field / "dusk.TextGrid").write_text(SHORT_GRID[:-30])
+    with pytest.raises(InputError, match="ends too early"):
+        open_corpus(str(field))
+    (field / "dusk.TextGrid").write_text(LONG_GRID.replace("TextTier", "IntervalTier").replace("mark =", "3 mark ="))
+    with pytest.raises(InputError, match=r"2 tiers of intervals \(syllable 1, clicks\): name one"):
+        open_corpus(str(field / "dusk.TextGrid"))
+    assert len(open_corpus(str(field / "dusk.TextGrid"), label_column="clicks")) == 1
+
+
+def test_kaleidoscope(field: Path) -> None:
+    (field / "night").mkdir()
+    (field / "dawn.wav").rename(field / "night" / "dawn.wav")
+    (field / "id.csv").write_text(KALEIDOSCOPE)
+    corpus = open_corpus(str(field))
+    assert spans(corpus) == [("dusk", None, 1.0, 1.5), ("dawn", "PIPPIP", 0.5, 0.75)]
+    assert [clip.label for clip in open_corpus(str(field), label_column="TOP1MATCH*")] == ["Cluster 2", "Cluster 1"]
+
+
+def test_other_texts_are_no_annotations(tmp_path: Path) -> None:
+    for name, text in (("a.txt", "1 2 three\n"), ("b.csv", "path,label\na.wav,x\n"), ("c.txt", ""), ("d.md", RAVEN)):
+        (tmp_path / name).write_text(text)
+        assert kind_of(tmp_path / name) is None
+    audio.write(tmp_path / "wren.wav", np.zeros(800), 8000)
+    assert len(open_corpus(str(tmp_path))) == 1
+
+
+def test_a_run_on_annotations(field: Path, tmp_path: Path) -> None:
+    for name in ("dawn", "dusk"):
+        lines = [f"{k / 2}\t{k / 2 + 0.4}\t{'wren' if k % 2 else 'owl'}" for k in range(7)]
+        (field / f"{name}.txt").write_text("\n".join(lines))
+    words = "--extractor logmel --metrics P@1 --across-groups --steps prepare,embed,evaluate --quiet".split()
+    into = ["--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["run", "--corpus", str(field), *words, *into]) == 0
+    assert "across_groups" in (tmp_path / "run" / "scores.csv").read_text()

@@ -1,0 +1,254 @@
+BEGIN TRANSACTION;
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "alembic_version" VALUES('0001');
+CREATE TABLE documents (
+	submission_id INTEGER NOT NULL, 
+	packed BLOB NOT NULL, 
+	CONSTRAINT pk_documents PRIMARY KEY (submission_id), 
+	CONSTRAINT fk_documents_submission_id FOREIGN KEY(submission_id) REFERENCES submissions (id)
+);
+INSERT INTO "documents" VALUES(1,X'789CC590C16EC2300C865F05F91CAA022A8C9EC67187493BEC362194A62E8D9626959D8210E2DDE7C044B9236DCAC5F6EFD8FFE73334813A1DA104D412D0F79487AAB3CC3678507040BA46E54C411534D5D25859AA59B49EC201BDF606A5C8E89A29611F28622D229F3862C7507E9DC1EB2EB568D7B75AA468A34BF926E56AE2F40969B216410FB10D94FEC0269B6CAE196C15386BF0B6E5FDED330D206DBDF5FB5D4328D548038A1B4DB2268ADF5D07E5BAC87205276182729ECF8B8B8C6113086F8E849131411B0A47BEDB7D30595B8EBF6826B0F52835194FD648E5E375966EA3DD207A9E2DE5382E1C5358AC15B476DF5ECB0B053EADCF1FEE087936CB72F96D7D3F444E1BABE71E5CD4035063BD69F169A4A21891162352B1FA07A470744FF3ACEE38CB97116735FF239CEDE507D6031B53');
+INSERT INTO "documents" VALUES(2,X'789CC58FBD6EC3300C84DF85B362D87182B69EBA6628D0215B904196E95AA87E0C528E51047EF7D249516737D0420B717714EFBB421BC9EB0415A096813E373CD4DE32DB1840C105E9365585823A6A6A24585B6A58BC9EE205830E06456474ED86B08F94B01193BF38A167A84E5708DACF911A9316C75983F79DB7C311A6B3644D24BC47E538E3DCC6501CF9F79F65BBB19C7E4E9AC836A0681E135923CAFB6B3177D66E103FCF7652DAC5711ECB17059DFDE86E72A94088B679FEC007795664B96CDBD00F49CA80AED73D98D4034F6B83E9702D51B95F88CA85A87CFA07A238BAB5380BCDEE79A1D96FFF88E63C7D03CCC0F8C3');
+INSERT INTO "documents" VALUES(3,X'789CC58FCD6E83400C84DFC5E70D8244153FA73E42EF510ECB62C2AAEC2EB297A02AE2DD63920A72476AE5CB68C6D6F8BB431BC8E90815A01641DF071E6B67996DF0A0E086F45455A6A00E9A1A59AC2D352CD940E1865E7B836232F6ED81700814B191907F38A263A8CE77F0DA2D2B57ED9C86F922A10984AF4CDA18977A4361E2F5705D57D0588EBF2526B0F5289EC348D688F3F5992D5FEA7E943C4D0A79B30FD322F3524167AFDDD33E291086639ABE11419A64492AD7D60F63946F40D7FB0666F506D45A6F3ADC8D947F6C48A70D29CFFF01294CFD6E9E72C5298A0DA73CFE11CE657E00263CF5D8');
+INSERT INTO "documents" VALUES(4,X'789CBD8FC16AC3301044FF65CF8A912BDC824FFD84DE4B0EB2BCA9452DADD995134270BFBD6BB7B8A5D740D165989965F46E70224EBE400BE855F0FB41E62E459148190C9C9137D5D6063AF2DC6BB18BDC8B6613D319B3CF01D5141C4F07C689B860AFA15CA56012685F6F907D5A2B7E9C060FCB51C3408C5F99AE09AEF381E922FBE15E37D04729DF23812466542F61E118D47979AED75FFA71D6DC568F8D81912E9B740686F8366CFAC980323C58FB8B086C555756AF639EE622EB6277DF83C5FC05FAC814056D659B7BD19CDBD15CFD83E69A7F423B2E9FE3B3B5FE');
+INSERT INTO "documents" VALUES(5,X'789CA54FCB0EC2300CFB979CCBD42121B49DF804EE8843BB05A8589B29E98610DABF938D87B8A35C2CDB91ED079C88A3CB50033A057C5DC9E063100994C0C088BCA0BA34E0C971AB461FB815D57AA611934B0D2A29D89D568C3D71C65645B94BC628501F1E905C9C2D1EB383E9A85A438C2F49C304E774BA75F27DFB980DB441F23BA1210909958B983934CAEC77E55CD17583EAB6A8B6063ABA2D7063E012CE9705570674C0DADA9F39608BB2B0FA1D523F64ED02CEFF77BA6C7A029C486E6C');
+INSERT INTO "documents" VALUES(6,X'789CDD4F316EC3300CFC0B67C59033259EFA84EE450659A26BA1926890728C20F0DF43A741903D530B2E87BB23EEEE0A037176153A40A7807F7632F7398A442A60E08C7C475D6BA027C7418D7DE420AA4D4C672CAE785452300D3BC689B86250512E52310B745F57282E6F9680A93A584F2A7A62FCD5344D708BF74C8B3C1F9F7603214A7D8478925850B98C95A357E6F3A3DD5ABA34AB6E9BA38144CB860E070363FC1EEFECDE804ED85BFB32086CD336569F6399E6AA65C0F5EF1DACE665CF108B1FF13F2DA225FDF539A7F506E2C5F594');
+INSERT INTO "documents" VALUES(7,X'789CDD4FBB8EC23010FC97AD0D4AA84EA9EE13E81185E36CC80ADB1BED3A4427947F6703E894FEAA436E46F3F0CEDCA16749BE4003E80DC875A7539B48953883831BCA1335B58396BD74666C493A356D14BE61F639A0918AB1DF098E2C053B13F5470B2685E67487ECD36AC15129DA5FCBD9E4C0822FD5EE29AE0582F0ACBFD14DC041475ADE87022B65342E61110AC61CBFEBB5A98F93E9D5FEE020F2BCA2FACBC14097E1C91A6D330E55B51905E6D95716A63C4EC5EA806FFFF660719B453DE530E0676DE239FEFF41E7E50162A2F915');
+INSERT INTO "documents" VALUES(8,X'789C4D4FCB6E02310CFC15E4F382E0BA3FD07B39563D78935935621323DB8B8410FF8E430BEA6D340FCFF846B36865A791C001F4B4B575AAC5AC48A3812ED0271A0F034DC29AC33815CD16DA59E582C62D2148C3326F156751470ED1AEE6A846E3D78D1AD76E99E04CF7EFD092287EA52833F4F6B9B4F4037B275FFE817231FF2BC19A9692C17D59856B49417E1C3F7BCAD957EB87B82CCF050AB6BE9C64F58DCC9B8A2A7AFDFF13ED7787DD3E26DD1F7772583C');
+INSERT INTO "documents" VALUES(9,X'789CBD8F3F6F833010C5BFCBCD2E3294461153D42C1DBB74AA188CB904ABD8463E435521BE7BCE4994B023555E9EDFEFFEBD194E3E5815A102542CC2CF0B8D8D3544C63B103061B8AA2A17D078155A2E9CBC2663190EC14FE894D3C86E40FEB6A3C69609FD51444B507DCFE0944D5CF543A760A9196A1FF0C67817615AFE7E7C743D6A05B486E27DBCF6641CB2673106A3D9F93CE4E940D58FCC65F626A0F7BF49957B019D397757B710C0D71752AEB280CCF24C72B371C318292D6CB63D58C42ACCC7D7EBD63465F98C533CE394BB7F8A532F17C90DAED3');
+CREATE TABLE events (
+	id INTEGER NOT NULL, 
+	at DATETIME NOT NULL, 
+	user VARCHAR(100) NOT NULL, 
+	action VARCHAR(40) NOT NULL, 
+	submission VARCHAR(40) NOT NULL, 
+	detail TEXT NOT NULL, 
+	CONSTRAINT pk_events PRIMARY KEY (id)
+);
+INSERT INTO "events" VALUES(1,'2026-11-18 05:01:56.048984','ada','created_user','','author');
+INSERT INTO "events" VALUES(2,'2026-11-18 05:01:56.069836','bob','created_user','','author');
+INSERT INTO "events" VALUES(3,'2026-11-18 05:01:56.085745','grace','created_user','','moderator');
+INSERT INTO "events" VALUES(4,'2026-11-18 05:01:56.094997','ada','created_token','','em_kRNPljjM');
+INSERT INTO "events" VALUES(5,'2026-11-18 05:01:56.118027','grace','created_token','','em_JRipRAgy');
+INSERT INTO "events" VALUES(6,'2026-11-18 05:01:56.254245','ada','submitted','92adb741f9cfa1c8','3 rows of 1 system on birds');
+INSERT INTO "events" VALUES(7,'2026-11-18 05:01:56.291914','grace','accepted','92adb741f9cfa1c8','');
+INSERT INTO "events" VALUES(8,'2026-11-18 05:01:56.320831','bob','submitted','ff426302cbcbb565','3 rows of 1 system on birds');
+INSERT INTO "events" VALUES(9,'2026-11-18 05:01:56.346962','grace','accepted','ff426302cbcbb565','');
+INSERT INTO "events" VALUES(10,'2026-11-18 05:01:56.371685','bob','submitted','538e5a2cd9d9578e','3 rows of 1 system on birds');
+INSERT INTO "events" VALUES(11,'2026-11-18 05:01:56.393654','grace','accepted','538e5a2cd9d9578e','');
+INSERT INTO "events" VALUES(12,'2026-11-18 05:01:56.416799','ada','submitted','6a0da638f82f9ed5','2 rows of 1 system on birds');
+INSERT INTO "events" VALUES(13,'2026-11-18 05:01:56.461421','grace','accepted','6a0da638f82f9ed5','');
+INSERT INTO "events" VALUES(14,'2026-11-18 05:01:56.490755','bob','submitted','22624f16324c2d8b','1 row of 1 system on birds');
+INSERT INTO "events" VALUES(15,'2026-11-18 05:01:56.516353','grace','accepted','22624f16324c2d8b','');
+INSERT INTO "events" VALUES(16,'2026-11-18 05:01:56.529931','bob','withdrew','22624f16324c2d8b','a mistake');
+INSERT INTO "events" VALUES(17,'2026-11-18 05:01:56.568454','bob','submitted','fa7c681840c14885','3 rows of 1 system on birds');
+INSERT INTO "events" VALUES(18,'2026-11-18 05:01:56.589849','grace','rejected','fa7c681840c14885','Measured on the training part.');
+INSERT INTO "events" VALUES(19,'2026-11-18 05:01:56.607783','ada','submitted','ea6535a53ce27ff7','3 rows of 1 system on birds');
+INSERT INTO "events" VALUES(20,'2026-11-18 05:01:56.640787','bob','submitted','d0a2032524d68dd8','1 row of 1 system on birds');
+INSERT INTO "events" VALUES(21,'2026-11-18 05:01:56.652811','grace','accepted','d0a2032524d68dd8','');
+INSERT INTO "events" VALUES(22,'2026-11-18 05:01:56.688636','grace','submitted','d128b1ff1aaf0812','2 rows of 1 system on vocsim');
+INSERT INTO "events" VALUES(23,'2026-11-18 05:01:56.706783','grace','accepted','d128b1ff1aaf0812','');
+CREATE TABLE live (
+	system_id INTEGER NOT NULL, 
+	measurement_id INTEGER NOT NULL, 
+	score_id INTEGER NOT NULL, 
+	CONSTRAINT pk_live PRIMARY KEY (system_id, measurement_id), 
+	CONSTRAINT fk_live_system_id FOREIGN KEY(system_id) REFERENCES systems (id), 
+	CONSTRAINT fk_live_measurement_id FOREIGN KEY(measurement_id) REFERENCES measurements (id), 
+	CONSTRAINT fk_live_score_id FOREIGN KEY(score_id) REFERENCES scores (id)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "live" VALUES(1,1,10);
+INSERT INTO "live" VALUES(1,2,2);
+INSERT INTO "live" VALUES(1,3,3);
+INSERT INTO "live" VALUES(1,4,11);
+INSERT INTO "live" VALUES(2,1,4);
+INSERT INTO "live" VALUES(2,2,5);
+INSERT INTO "live" VALUES(2,3,6);
+INSERT INTO "live" VALUES(2,5,19);
+INSERT INTO "live" VALUES(3,1,7);
+INSERT INTO "live" VALUES(3,2,8);
+INSERT INTO "live" VALUES(3,3,9);
+INSERT INTO "live" VALUES(6,6,20);
+INSERT INTO "live" VALUES(6,7,21);
+CREATE TABLE measurements (
+	id INTEGER NOT NULL, 
+	subset TEXT NOT NULL, 
+	distance TEXT NOT NULL, 
+	correction TEXT NOT NULL, 
+	protocol TEXT NOT NULL, 
+	metric TEXT NOT NULL, 
+	CONSTRAINT pk_measurements PRIMARY KEY (id), 
+	CONSTRAINT uq_measurements UNIQUE (subset, distance, correction, protocol, metric)
+);
+INSERT INTO "measurements" VALUES(1,'crows','cosine','none','all','P@1');
+INSERT INTO "measurements" VALUES(2,'finches','cosine','none','all','P@1');
+INSERT INTO "measurements" VALUES(3,'owls','cosine','none','all','P@1');
+INSERT INTO "measurements" VALUES(4,'crows~noise0.05','cosine','none','all','P@1');
+INSERT INTO "measurements" VALUES(5,'finches','euclidean','none','all','GSR');
+INSERT INTO "measurements" VALUES(6,'BC','cosine','none','all','P@1');
+INSERT INTO "measurements" VALUES(7,'HU3','cosine','none','all','P@1');
+CREATE TABLE meta (
+	"key" VARCHAR(100) NOT NULL, 
+	value TEXT NOT NULL, 
+	CONSTRAINT pk_meta PRIMARY KEY ("key")
+);
+INSERT INTO "meta" VALUES('generation','8');
+CREATE TABLE scores (
+	id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, 
+	submission_id INTEGER NOT NULL, 
+	system_id INTEGER NOT NULL, 
+	measurement_id INTEGER NOT NULL, 
+	value DOUBLE, 
+	low DOUBLE, 
+	high DOUBLE, 
+	baseline DOUBLE, 
+	lift DOUBLE, 
+	p_value DOUBLE, 
+	n BIGINT, 
+	status VARCHAR(20) NOT NULL, 
+	reason TEXT NOT NULL, 
+	seconds DOUBLE, 
+	version TEXT NOT NULL, 
+	inputs TEXT NOT NULL, 
+	baseline_low DOUBLE, 
+	baseline_high DOUBLE, 
+	CONSTRAINT fk_scores_submission_id FOREIGN KEY(submission_id) REFERENCES submissions (id), 
+	CONSTRAINT fk_scores_system_id FOREIGN KEY(system_id) REFERENCES systems (id), 
+	CONSTRAINT fk_scores_measurement_id FOREIGN KEY(measurement_id) REFERENCES measurements (id)
+);
+INSERT INTO "scores" VALUES(1,1,1,1,0.61,0.59,0.63,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(2,1,1,2,0.55,0.53,0.57,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(3,1,1,3,0.7,0.68,0.72,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(4,2,2,1,0.41,0.39,0.43,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(5,2,2,2,0.35,0.33,0.37,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(6,2,2,3,0.5,0.48,0.52,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(7,3,3,1,0.81,0.79,0.83,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(8,3,3,2,0.75,0.73,0.77,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(9,3,3,3,0.9,0.88,0.92,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(10,4,1,1,0.65,0.63,0.67,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(11,4,1,4,0.33,0.31,0.35,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(12,5,2,3,0.97,0.95,0.99,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(13,6,4,1,0.9,0.88,0.92,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(14,6,4,2,0.9,0.88,0.92,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(15,6,4,3,0.9,0.88,0.92,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(16,7,5,1,0.2,0.18,0.22,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(17,7,5,2,0.2,0.18,0.22,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(18,7,5,3,0.2,0.18,0.22,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(19,8,2,5,NULL,NULL,NULL,NULL,NULL,NULL,NULL,'failed','out of memory',NULL,'0.1.0','',NULL,NULL);
+INSERT INTO "scores" VALUES(20,9,6,6,0.5,0.48,0.52,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+INSERT INTO "scores" VALUES(21,9,6,7,0.44,0.42,0.46,NULL,NULL,NULL,200,'ok','',NULL,'0.1.0','abababababababababababababababababababababababababababababababab',NULL,NULL);
+CREATE TABLE submission_systems (
+	submission_id INTEGER NOT NULL, 
+	system_id INTEGER NOT NULL, 
+	place INTEGER NOT NULL, 
+	card TEXT NOT NULL, 
+	CONSTRAINT pk_submission_systems PRIMARY KEY (submission_id, system_id), 
+	CONSTRAINT fk_submission_systems_submission_id FOREIGN KEY(submission_id) REFERENCES submissions (id), 
+	CONSTRAINT fk_submission_systems_system_id FOREIGN KEY(system_id) REFERENCES systems (id)
+);
+INSERT INTO "submission_systems" VALUES(1,1,0,'{"name": "alpha", "title": "Alpha, layer 9", "authors": ["A. Author"], "licence": "MIT", "training_free": true, "parameters_m": 95.0, "year": 2025}');
+INSERT INTO "submission_systems" VALUES(2,2,0,'{"name": "beta", "licence": "MIT"}');
+INSERT INTO "submission_systems" VALUES(3,3,0,'{"name": "gamma"}');
+INSERT INTO "submission_systems" VALUES(4,1,0,'{"name": "alpha"}');
+INSERT INTO "submission_systems" VALUES(5,2,0,'{"name": "beta"}');
+INSERT INTO "submission_systems" VALUES(6,4,0,'{"name": "delta"}');
+INSERT INTO "submission_systems" VALUES(7,5,0,'{"name": "epsilon"}');
+INSERT INTO "submission_systems" VALUES(8,2,0,'{"name": "beta"}');
+INSERT INTO "submission_systems" VALUES(9,6,0,'{"name": "alpha"}');
+CREATE TABLE submissions (
+	id INTEGER NOT NULL, 
+	public VARCHAR(40) NOT NULL, 
+	board VARCHAR(100) NOT NULL, 
+	owner_id INTEGER NOT NULL, 
+	team VARCHAR(100) NOT NULL, 
+	state VARCHAR(20) NOT NULL, 
+	provenance VARCHAR(20) NOT NULL, 
+	created DATETIME NOT NULL, 
+	decided DATETIME, 
+	decided_by VARCHAR(100) NOT NULL, 
+	reason TEXT NOT NULL, 
+	rows INTEGER NOT NULL, 
+	digest VARCHAR(64) NOT NULL, 
+	version TEXT NOT NULL, 
+	notes TEXT NOT NULL, 
+	"key" VARCHAR(200) NOT NULL, 
+	CONSTRAINT pk_submissions PRIMARY KEY (id), 
+	CONSTRAINT uq_submissions_public UNIQUE (public), 
+	CONSTRAINT fk_submissions_owner_id FOREIGN KEY(owner_id) REFERENCES users (id)
+);
+INSERT INTO "submissions" VALUES(1,'92adb741f9cfa1c8','birds',1,'analysts','accepted','self-reported','2026-11-18 05:01:56.238687','2026-11-18 05:01:56.270994','grace','',3,'3de90044fb55682f7c05ed62215235b7d9fb4058f220974d0705562a1cd34ceb','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(2,'ff426302cbcbb565','birds',2,'','accepted','self-reported','2026-11-18 05:01:56.319965','2026-11-18 05:01:56.345549','grace','',3,'674025db4ab1bae4f789ebc66f2cb338f482a2fb7bc5d949fc5c2cbf5ace6300','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(3,'538e5a2cd9d9578e','birds',2,'','accepted','self-reported','2026-11-18 05:01:56.366164','2026-11-18 05:01:56.392047','grace','',3,'becd6076a8bf3bf8520d9b9707eeb47490ed25c69d1b6d214bec9e979d9bb130','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(4,'6a0da638f82f9ed5','birds',1,'analysts','accepted','self-reported','2026-11-18 05:01:56.412436','2026-11-18 05:01:56.452277','grace','',2,'fc8e7b6803227989efc86550566cebe9e25b1ccdc87dba123f39ae95462de11b','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(5,'22624f16324c2d8b','birds',2,'','withdrawn','self-reported','2026-11-18 05:01:56.489200','2026-11-18 05:01:56.520200','bob','a mistake',1,'36c9552ca43a53d9ccba63a35d844d32539ae92bc1d6afb69e7258bc50dff70c','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(6,'fa7c681840c14885','birds',2,'','rejected','self-reported','2026-11-18 05:01:56.560756','2026-11-18 05:01:56.589625','grace','Measured on the training part.',3,'726004550aee3a340f5c991f4cdf2f42923e801de5e20af8b47e56075bb23f6a','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(7,'ea6535a53ce27ff7','birds',1,'analysts','pending','self-reported','2026-11-18 05:01:56.606955',NULL,'','',3,'36780ebfd48bb86beb77adfde2f306d271325fa7ec5ecb7271f64ad973a3d73d','0.1.0','[]','');
+INSERT INTO "submissions" VALUES(8,'d0a2032524d68dd8','birds',2,'','accepted','self-reported','2026-11-18 05:01:56.634608','2026-11-18 05:01:56.649543','grace','',1,'577d2206889d8eb9537c896cfc14ff677c49d9f696f18eefa1395b468131c41b','0.1.0','["No row has a value."]','');
+INSERT INTO "submissions" VALUES(9,'d128b1ff1aaf0812','vocsim',3,'','accepted','reproduced','2026-11-18 05:01:56.687723','2026-11-18 05:01:56.705478','grace','',2,'0fcaa74b61886783fb48e8020e62cdf58aab7a8bbdb0f29cdfc65b390a0d5745','0.1.0','["BC was measured on 200 of its 3,321 clips.", "HU3 was measured on 200 of its 1,703 clips."]','');
+CREATE TABLE systems (
+	id INTEGER NOT NULL, 
+	board VARCHAR(100) NOT NULL, 
+	slug VARCHAR(100) NOT NULL, 
+	name VARCHAR(200) NOT NULL, 
+	card TEXT NOT NULL, 
+	owner_id INTEGER NOT NULL, 
+	created DATETIME NOT NULL, 
+	changed BIGINT NOT NULL, 
+	CONSTRAINT pk_systems PRIMARY KEY (id), 
+	CONSTRAINT uq_systems_board_slug UNIQUE (board, slug), 
+	CONSTRAINT uq_systems_board_name UNIQUE (board, name), 
+	CONSTRAINT fk_systems_owner_id FOREIGN KEY(owner_id) REFERENCES users (id)
+);
+INSERT INTO "systems" VALUES(1,'birds','alpha','alpha','{"name": "alpha", "title": "Alpha, layer 9", "authors": ["A. Author"], "licence": "MIT", "training_free": true, "parameters_m": 95.0, "year": 2025}',1,'2026-11-18 05:01:56.224738',4);
+INSERT INTO "systems" VALUES(2,'birds','beta','beta','{"name": "beta", "licence": "MIT"}',2,'2026-11-18 05:01:56.319716',7);
+INSERT INTO "systems" VALUES(3,'birds','gamma','gamma','{"name": "gamma"}',2,'2026-11-18 05:01:56.365910',3);
+INSERT INTO "systems" VALUES(4,'birds','delta','delta','{"name": "delta"}',2,'2026-11-18 05:01:56.558267',0);
+INSERT INTO "systems" VALUES(5,'birds','epsilon','epsilon','{"name": "epsilon"}',1,'2026-11-18 05:01:56.606724',0);
+INSERT INTO "systems" VALUES(6,'vocsim','alpha','alpha','{"name": "alpha"}',3,'2026-11-18 05:01:56.687491',8);
+CREATE TABLE tokens (
+	id INTEGER NOT NULL, 
+	user_id INTEGER NOT NULL, 
+	prefix VARCHAR(20) NOT NULL, 
+	hash VARCHAR(64) NOT NULL, 
+	label VARCHAR(200) NOT NULL, 
+	created DATETIME NOT NULL, 
+	last_used DATETIME, 
+	revoked DATETIME, 
+	CONSTRAINT pk_tokens PRIMARY KEY (id), 
+	CONSTRAINT uq_tokens_prefix UNIQUE (prefix), 
+	CONSTRAINT fk_tokens_user_id FOREIGN KEY(user_id) REFERENCES users (id)
+);
+INSERT INTO "tokens" VALUES(1,1,'em_kRNPljjM','4ea6601b2e6960e21909216fd9136c1ab6b2ed215a1a35154bd82230a46cd963','laptop','2026-11-18 05:01:56.094522',NULL,NULL);
+INSERT INTO "tokens" VALUES(2,3,'em_JRipRAgy','c90abbc3642fe96b683d1c3189e3352a3e8ed0cfdf32fadaa8c1c1bd63649ac6','desk','2026-11-18 05:01:56.117827',NULL,NULL);
+CREATE TABLE users (
+	id INTEGER NOT NULL, 
+	name VARCHAR(100) NOT NULL, 
+	team VARCHAR(100) NOT NULL, 
+	role VARCHAR(20) NOT NULL, 
+	created DATETIME NOT NULL, 
+	CONSTRAINT pk_users PRIMARY KEY (id), 
+	CONSTRAINT uq_users_name UNIQUE (name)
+);
+INSERT INTO "users" VALUES(1,'ada','analysts','author','2026-11-18 05:01:56.040298');
+INSERT INTO "users" VALUES(2,'bob','','author','2026-11-18 05:01:56.069622');
+INSERT INTO "users" VALUES(3,'grace','','moderator','2026-11-18 05:01:56.085553');
+CREATE INDEX ix_tokens_user_id ON tokens (user_id);
+CREATE INDEX ix_systems_owner_id ON systems (owner_id);
+CREATE INDEX ix_systems_board_changed ON systems (board, changed);
+CREATE UNIQUE INDEX uq_submissions_owner_id_key ON submissions (owner_id, "key") WHERE key <> '';
+CREATE INDEX ix_submissions_owner_id_digest ON submissions (owner_id, digest);
+CREATE INDEX ix_submissions_board_state ON submissions (board, state);
+CREATE INDEX ix_submissions_state ON submissions (state);
+CREATE INDEX ix_submission_systems_system_id ON submission_systems (system_id);
+CREATE INDEX ix_scores_submission_id ON scores (submission_id);
+CREATE INDEX ix_scores_system_id ON scores (system_id);
+CREATE INDEX ix_events_submission ON events (submission);
+DELETE FROM "sqlite_sequence";
+INSERT INTO "sqlite_sequence" VALUES('scores',21);
+COMMIT;
