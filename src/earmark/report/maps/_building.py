@@ -17,7 +17,7 @@ from earmark.evaluation.options import Options, as_names
 from earmark.geometry.corrections import Correction, parse_all
 from earmark.progress import progress_bar
 from earmark.report._projection import ENOUGH_FOR_TSNE, Method, project
-from earmark.report.maps._lists import can_be_evaluated, neighbour_lists, ranked_rows
+from earmark.report.maps._lists import neighbour_lists, ranked_rows
 from earmark.report.maps.content import ClipTable, Fetch, MapContent, MapLayout, MapView
 from earmark.wording import counted
 
@@ -119,13 +119,14 @@ def _views(
 ) -> list[MapView]:  # fmt: skip
     """A view for each protocol; across groups first, for it is the stricter one."""
     (correction,) = parse_all(item.correction)
-    ranked = ranked_rows(vectors, clips.labels, clips.groups, options)
+    evaluated = ranked_rows(vectors, clips.labels, clips.groups, options)
+    ranked = np.arange(len(clips)) if evaluated is None else evaluated
     if correction.too_few(len(ranked)):
         raise UsageError(correction.too_few(len(ranked)) + ".")
     depth = min(k, max(1, len(clips) - 1))
     lists = neighbour_lists(vectors, ranked, clips.groups, item.distance, correction, depth, options)
     values = known
-    if not known and can_be_evaluated(clips.labels, ranked):
+    if not known and evaluated is not None:
         values = _measured(clips, vectors, item.distance, correction, options)
     return [
         MapView(

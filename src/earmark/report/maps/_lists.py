@@ -7,13 +7,13 @@ that is no candidate still asks for its neighbours among those that are, under d
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.errors import InputError
 from earmark.evaluation.data import check, check_vectors, group_codes
 from earmark.evaluation.options import Options
 from earmark.geometry import spaces
@@ -39,19 +39,15 @@ class Lists(NamedTuple):
     ranked: NDArray[np.bool_]
 
 
-def ranked_rows(vectors: Any, labels: Texts, groups: Texts | None, options: Options) -> Ints:
-    """The rows that an evaluation ranks; all of them where the labels allow none."""
-    sizes = Counter(label for label in labels if label)
-    large = [count for count in sizes.values() if count >= options.min_class_size]
-    if len(large) < 2 or max(large) < 2:
-        return np.arange(len(labels))
-    return check(vectors, labels, groups, options, None).kept
+def ranked_rows(vectors: NDArray[Any], labels: Texts, groups: Texts | None, options: Options) -> Ints | None:
+    """The rows that an evaluation ranks; None where labels and groups allow none.
 
-
-def can_be_evaluated(labels: Texts, ranked: Ints) -> bool:
-    """Whether the ranked rows are of at least two classes, one of which has two clips."""
-    sizes = Counter(labels[row] for row in ranked.tolist())
-    return None not in sizes and "" not in sizes and len(sizes) > 1 and max(sizes.values()) > 1
+    Vectors are checked already, so whatever is refused here is that there is nothing to compare.
+    """
+    try:
+        return check(vectors, labels, groups, options, None).kept
+    except InputError:
+        return None
 
 
 def neighbour_lists(

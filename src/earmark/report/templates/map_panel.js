@@ -13,6 +13,7 @@ const element = (name, settings = {}, ...children) => {
 };
 const byId = (name) => document.getElementById(name);
 const short = (text, most = 90) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const tail = (text, most) => (text.length > most ? `…${text.slice(1 - most)}` : text);
 const nameOf = (text, extra = "") => element("span", { class: `name ${extra}`.trim(), title: text.length > 90 ? text.slice(0, 1000) : null }, short(text));
 const say = (text) => { byId("status").textContent = text; };
 const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
@@ -99,7 +100,8 @@ const neighbourLine = (other, place, row) => {
     element("span", { class: "rank" }, `${place + 1}`),
     element("button", { type: "button", class: "go", onclick: () => choose(other.row) },
       nameOf(labelOf(other.row) || data.ids[other.row]),
-      element("small", {}, labelOf(other.row) ? short(data.ids[other.row], 60) : "", " ", verdict[1] ? element("span", { class: verdict[0] }, verdict[1]) : "")),
+      element("small", { class: "name" }, labelOf(other.row) ? tail(data.ids[other.row], 34) : ""),
+      verdict[1] ? element("small", { class: verdict[0] }, verdict[1]) : null),
     element("span", { class: "far" }, digits(other.distance)),
     playButton(other.row));
 };
