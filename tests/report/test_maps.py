@@ -16,12 +16,13 @@ from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
 from earmark.report._projection import principal_components, project, truth_of
 from earmark.report.maps import ClipMap, _packing, map_clips
+from earmark.report.maps._clips import clips_of
 from earmark.report.maps._sounds import embedded, listening_order, parse_sounds
 
 HOSTILE = [
     "</script><script>alert(1)</script>", "<!--<script>", "<img src=x onerror=alert(1)>", '"quotes" & \'more\'',
-    "\u202egnirts",
-    "line\nbreak\ttab", "a\u2028separator", "日本語", "🐦" * 20, "x" * 5000, "${alert(1)}", "\x00null\x1b[31m", "=cmd()",
+    "\u202egnirts", "=cmd()",
+    "line\nbreak\ttab", "a\u2028separator", "日本語", "🐦" * 20, "x" * 5000, "${alert(1)}", "\x00null\x1b[31m",
     "__proto__", "constructor", "\ud800",
 ]  # fmt: skip
 
@@ -345,6 +346,16 @@ def test_sounds_are_found_by_id_by_file_or_by_name(ids: list[str]) -> None:
     np.testing.assert_allclose(_packing.unpacked(page_data(made.html)["seconds"]), [0.002, 0.004])
     with pytest.raises(InputError, match="No id of the vectors names a sound"):
         map_clips(np.eye(2), ids=["p", "q"], audio=clips)
+
+
+def test_a_name_that_two_have_names_neither() -> None:
+    clips = [Clip(name, samples=np.ones(16, np.float32), rate=8000) for name in ("x/a.wav", "y/a.wav", "x/b.wav")]
+    found, notes = clips_of(clips, ["set/x/a.wav", "set/y/a.wav", "set/z/a.wav", "other/b.wav"])
+    assert [clip and clip.id for clip in found] == ["x/a.wav", "y/a.wav", None, None]
+    assert notes == ["2 clips without a sound."]
+    assert clips_of(clips, ["p/b.wav", "q/c.wav"])[0][0] is clips[2]
+    with pytest.raises(InputError, match="No id"):
+        clips_of(clips, ["p/b.wav", "q/b.wav"])
 
 
 def test_sizes_of_sounds() -> None:

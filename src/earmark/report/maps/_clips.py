@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -19,9 +21,9 @@ Audio = str | os.PathLike[str] | Corpus | Sequence[Clip] | None
 
 
 def clips_of(audio: Audio, ids: Sequence[str]) -> tuple[list[Clip | None], list[str]]:
-    """The clip of each id, and remarks; by id, else by the name of its file with or without folder and ending.
+    """The clip of each id, and remarks: by id, else by as much of the end of a path as most clips share with an id.
 
-    Clips without a match are None. InputError where not one matches.
+    Clips without a match are None. InputError where not one matches. A name that two clips or two ids have names none.
     """
     if audio is None:
         return [None] * len(ids), []
@@ -30,12 +32,13 @@ def clips_of(audio: Audio, ids: Sequence[str]) -> tuple[list[Clip | None], list[
     known = list(audio.clips if isinstance(audio, Corpus) else audio)
     if not all(isinstance(clip, Clip) for clip in known):
         raise UsageError("audio must be a folder, a manifest, a corpus or a list of clips.")
-    best: list[Clip | None] = []
-    for spelled in (_whole, _name, _stem):
+    best: list[Clip | None] = [None] * len(ids)
+    for spelled in (_whole, partial(_end, parts=3), partial(_end, parts=2), partial(_end, parts=1), _stem):
         found = _by(spelled, known)
-        best = [found.get(spelled(name)) for name in ids]
-        if any(best):
-            break
+        names = Counter(map(spelled, ids))
+        own = [found.get(spelled(name)) if names[spelled(name)] == 1 else None for name in ids]
+        if sum(clip is not None for clip in own) > sum(clip is not None for clip in best):
+            best = own
     missing = sum(clip is None for clip in best)
     if missing == len(ids):
         shown = known[0].id if known else "nothing"
@@ -47,15 +50,15 @@ def _whole(name: str) -> str:
     return name.replace("\\", "/").removeprefix("./")
 
 
-def _name(name: str) -> str:
-    return PurePosixPath(_whole(name)).name
+def _end(name: str, parts: int) -> str:
+    return "/".join(PurePosixPath(_whole(name)).parts[-parts:])
 
 
 def _stem(name: str) -> str:
     return PurePosixPath(_whole(name)).stem
 
 
-def _by(spelled: Any, clips: Sequence[Clip]) -> dict[str, Clip]:
+def _by(spelled: Callable[[str], str], clips: Sequence[Clip]) -> dict[str, Clip]:
     """Clips by a name that belongs to one of them alone: its id, or its file where no span of it is meant."""
     found: dict[str, Clip] = {}
     twice: set[str] = set()
