@@ -135,6 +135,7 @@ def test_the_command_maps_runs_and_files(folder: Path, tmp_path: Path, capsys: p
     ("words", "sentence"),
     [
         (["gone"], "gone does not exist"),
+        (["."], "is a folder and holds no run"),
         (["RUN", "labels.csv"], "is a run, which knows its labels"),
         (["RUN", "--groups", "tape"], "--groups is for files of vectors"),
         (["RUN", "--sounds", "loud"], "a size such as 5MB, or link, or none"),

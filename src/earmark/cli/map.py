@@ -15,6 +15,7 @@ from typing import Any
 
 from earmark import vectors
 from earmark.cli import flags, options
+from earmark.codecs.runs.folder import is_codec_run
 from earmark.corpora.source import open_corpus
 from earmark.errors import InputError, UsageError
 from earmark.evaluation.options import Options
@@ -23,6 +24,7 @@ from earmark.report.maps import BUDGET, ClipMap, map_clips
 from earmark.report.maps._building import MOST, NEIGHBOURS, PROJECTIONS
 from earmark.report.maps._sounds import parse_sounds
 from earmark.representations.maps import map_run
+from earmark.vectors.birdnet_files import birdnet_files
 
 EXAMPLES = """examples:
   earmark map my-run --out map.html
@@ -34,7 +36,13 @@ EXAMPLES = """examples:
 """
 
 _OF_FILES = ("label_column", "groups", "key", "dimensions", "across_groups", "min_class_size", "ties", "audio")
-_OF_RUNS = ("subset",)
+_TEXTS = {
+    "distance": "cosine, euclidean, spearman; several with commas (default: of a run that of the highest P@1, else "
+    "cosine)",
+    "correct": "hubness correction, as in `earmark evaluate`; several with commas (default: none)",
+    "across_groups": "also show neighbours without those of a clip's own group",
+    "min_class_size": "clips of smaller classes are nobody's neighbours (default: 2)",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
          "where they lie; none"),
     )  # fmt: skip
     group = parser.add_argument_group("distances and labels")
-    flags.add_flags(group, Options, ("distance", "correct", "across_groups", "min_class_size", "ties", "threads"))
+    measured = ("distance", "correct", "across_groups", "min_class_size", "ties", "threads")
+    flags.add_flags(group, Options, measured, _TEXTS)
     flags.add_flags(group, flags.VectorFiles, ("label_column", "groups", "key", "dimensions"))
     parser.set_defaults(dimensions=[])
     options.add(
@@ -76,6 +85,14 @@ def run(args: argparse.Namespace) -> int:
     source = locate(args.source)
     if not source.exists():
         raise InputError(f"{args.source} does not exist; check the path.")
+    if _is_run(source) and is_codec_run(source):
+        raise InputError(
+            f"{args.source} is a codec run, which has no vectors to map: give the folder of `earmark run`."
+        )
+    if source.is_dir() and not _is_run(source) and (is_remote(source) or not birdnet_files(source)):
+        raise InputError(
+            f"{args.source} is a folder and holds no run: give that of `earmark run`, or a file of vectors."
+        )
     made = _of_run(args) if _is_run(source) else _of_file(args)
     target = made.save(args.out)
     if not args.quiet:

@@ -18,7 +18,7 @@ from earmark.places import is_remote, locate
 from earmark.report.html._shell import write_page
 from earmark.report.maps._building import MOST, NEIGHBOURS, Representation, build_map, projections_of
 from earmark.report.maps._clips import Audio, clips_of, columns_of
-from earmark.report.maps._sounds import BUDGET, Sounds, embedded, linked, no_sounds, parse_sounds
+from earmark.report.maps._sounds import BUDGET, Sounds, embedded, files_of, linked, no_sounds, parse_sounds
 from earmark.report.maps.content import ClipTable, Fetch, MapContent
 from earmark.report.maps.page import render_map
 from earmark.vectors.frames import columns_taken, is_frame, read_frame
@@ -128,7 +128,8 @@ def map_clips(
         min_class_size=min_class_size, ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
         device=device, progress=progress,
     )  # fmt: skip
-    parse_sounds(sounds)  # a mistake is told before the work
+    if parse_sounds(sounds) == "link":  # a mistake is told before the work
+        files_of(clips)
     given = [
         Representation(vectors=values, distance=name, correction=str(correction), system=system)
         for name in options.distance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -17,7 +17,7 @@ from earmark.places import is_remote, locate
 from earmark.progress import progress_bar
 from earmark.report._audio_player import LONGEST, Sound, cut, player
 from earmark.report.maps._lists import Lists
-from earmark.report.maps.content import Fetch, MapContent
+from earmark.report.maps.content import ClipTable, Fetch, MapContent
 from earmark.wording import counted
 
 BUDGET = "5MB"
@@ -108,14 +108,19 @@ def _read(fetch: Fetch, row: int, longest: float) -> Sound | None:
         return None
 
 
+def files_of(clips: ClipTable) -> Sequence[str | None]:
+    """The recordings of clips; UsageError where none is known."""
+    if clips.paths is None or not any(clips.paths):
+        raise UsageError("The files of these clips are not known: give them with --audio, or leave out --sounds link.")
+    return clips.paths
+
+
 def linked(content: MapContent, beside: Path) -> Sounds:
     """Relative addresses of the recordings, with the span of a clip, as seen from the folder of the page."""
     clips = content.clips
-    if clips.paths is None or not any(clips.paths):
-        raise UsageError("The files of these clips are not known: give them with --audio, or leave out --sounds link.")
     here = beside.resolve()
     addresses: dict[int, str] = {}
-    for row, path in enumerate(clips.paths):
+    for row, path in enumerate(files_of(clips)):
         if path and not is_remote(locate(path)):
             span = _span(clips.starts, clips.ends, row)
             addresses[row] = _relative(Path(path).absolute(), here) + span
