@@ -4,7 +4,7 @@
 const data = JSON.parse(document.getElementById("map-data").textContent);
 const TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array };
 const COLOURS = ["#2b83c4", "#e08a00", "#12997c", "#cf5a1f", "#c06aa0", "#4fb0e0", "#8a78d8"];
-const SCALE = ["#31456e", "#5c6073", "#7f7c78", "#a69a72", "#d0bc5f", "#fbe142"];
+const SCALE = ["#5a4aa8", "#3a70b8", "#2497a8", "#3fb57a", "#a3cc3d", "#f7d22a"];
 const SHAPES = 7;
 const ALL_COLOURED = 28;
 const SOME_COLOURED = 14;

@@ -99,9 +99,9 @@ const neighbourLine = (other, place, row) => {
   return element("li", { "data-row": other.row },
     element("span", { class: "rank" }, `${place + 1}`),
     element("button", { type: "button", class: "go", onclick: () => choose(other.row) },
-      nameOf(labelOf(other.row) || data.ids[other.row]),
-      element("small", { class: "name" }, labelOf(other.row) ? tail(data.ids[other.row], 34) : ""),
-      verdict[1] ? element("small", { class: verdict[0] }, verdict[1]) : null),
+      nameOf(labelOf(other.row) || data.ids[other.row]), " ",
+      verdict[1] ? element("small", { class: verdict[0] }, verdict[1]) : null,
+      labelOf(other.row) ? element("small", { class: "name" }, tail(data.ids[other.row], 28)) : null),
     element("span", { class: "far" }, digits(other.distance)),
     playButton(other.row));
 };
