@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from earmark.extractors.catalogue import open_extractor
     from earmark.generated.api import fidelity
     from earmark.generated.sanity import sanity
+    from earmark.report.maps import map_clips
     from earmark.report.tabulation import tabulate
     from earmark.representations import load_vectors, run
     from earmark.representations.config import RunConfig
@@ -47,6 +48,7 @@ _HOME = {
     "hubness": "evaluation",
     "load_scores": "scores",
     "load_vectors": "representations",
+    "map_clips": "report.maps",
     "open_codec": "codecs.catalogue",
     "open_corpus": "corpora.source",
     "open_extractor": "extractors.catalogue",
@@ -62,8 +64,8 @@ _HOME = {
 
 __all__ = [
     "Clip", "CodecConfig", "Corpus", "CorpusCard", "EarmarkError", "RunConfig", "Scores", "__version__", "analyze",
-    "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "open_codec",
-    "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
+    "codec", "compare", "embed", "evaluate", "fidelity", "hubness", "load_scores", "load_vectors", "map_clips",
+    "open_codec", "open_corpus", "open_extractor", "predict", "read_distances", "read_labelled", "read_vectors", "run",
     "sanity", "tabulate",
 ]  # fmt: skip
 

@@ -1,7 +1,8 @@
 """Sounds inside a page: cut to their loudest part, made audible, and encoded as a data URI.
 
 A report must stay small, so a clip is cut to a few seconds around its loudest moment, resampled to at most 16 kHz
-and stored in 16 bits (FLAC where soundfile is installed and it is smaller, else WAV). Sound that lies mostly above
+and stored in 16 bits (FLAC where soundfile is installed and it is smaller, else WAV), or as MP3 where a page is to hold
+many. Sound that lies mostly above
 human hearing is played slower instead of resampled, as a bat detector does. Whatever was done is said in words.
 """
 
@@ -25,6 +26,7 @@ AUDIBLE = 12_000.0
 
 _LEAST = 0.15
 _HEADER = 44
+_MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
 
 @dataclass(frozen=True)
@@ -65,35 +67,41 @@ def cut(samples: NDArray[np.floating], rate: int, longest: float = LONGEST) -> S
     return Sound(part / peak if peak > 0 else part, rate, start / rate, whole)
 
 
-def player(sound: Sound, budget: int) -> Player | None:
-    """The sound as a data URI of at most `budget` characters; None when that is too little to hear anything."""
+def player(sound: Sound, budget: int, *, lossy: bool = False) -> Player | None:
+    """The sound as a data URI of at most `budget` characters; None when that is too little to hear anything.
+
+    `lossy` allows MP3, which takes a third of the room and is close enough to tell sounds apart by ear.
+    """
     slower = _slowdown(sound)
     rate = sound.rate // slower
     samples = sound.samples if slower > 1 or rate <= RATE else _resampled(sound.samples, rate, RATE)
     rate = rate if slower > 1 else min(rate, RATE)
     remarks = [f"played {slower} times slower"] if slower > 1 else []
-    encoded, kind = encode(samples, rate)
+    encoded, kind = encode(samples, rate, lossy=lossy)
     most = budget * 3 // 4 - 32
-    if len(encoded) > most:
-        keep = int(len(samples) * most / len(encoded) * 0.97)
+    for share in (0.97, 0.85, 0.7):  # frames and headers do not shrink with the sound
+        if len(encoded) <= most:
+            break
+        keep = int(len(samples) * most / len(encoded) * share)
         if keep < _LEAST * rate:
             return None
         samples = cut(samples, rate, keep / rate).samples
-        encoded, kind = encode(samples, rate)
-        if len(encoded) > most:
-            return None
+        encoded, kind = encode(samples, rate, lossy=lossy)
+    if len(encoded) > most:
+        return None
     heard = len(samples) / rate / slower
     if heard < sound.whole - 0.01:
         remarks.append(f"the loudest {heard:.1f} of {sound.whole:.1f} s")
     return Player(f"data:{kind};base64,{base64.b64encode(encoded).decode()}", ", ".join(remarks))
 
 
-def encode(samples: Samples, rate: int) -> tuple[bytes, str]:
-    """16-bit mono FLAC or WAV, whichever is smaller, and its media type."""
+def encode(samples: Samples, rate: int, *, lossy: bool = False) -> tuple[bytes, str]:
+    """16-bit mono FLAC or WAV, or MP3 where that is allowed: whichever is smallest, and its media type."""
     pcm = np.round(np.clip(samples, -1.0, 1.0) * 32767.0).astype("<i2")
-    wav = _wav(pcm, rate)
-    flac = _flac(pcm, rate)
-    return (flac, "audio/flac") if flac is not None and len(flac) < len(wav) else (wav, "audio/wav")
+    made = [(_wav(pcm, rate), "audio/wav"), (_compressed(pcm, rate, "FLAC", "PCM_16"), "audio/flac")]
+    if lossy:
+        made.append((_mp3(samples, rate), "audio/mpeg"))
+    return min(((data, kind) for data, kind in made if data is not None), key=lambda item: len(item[0]))
 
 
 def _wav(pcm: NDArray[np.int16], rate: int) -> bytes:
@@ -103,15 +111,24 @@ def _wav(pcm: NDArray[np.int16], rate: int) -> bytes:
     return header + data
 
 
-def _flac(pcm: NDArray[np.int16], rate: int) -> bytes | None:
+def _mp3(samples: Samples, rate: int) -> bytes | None:
+    """MP3 at the next rate that it knows; of slowed sound every rate occurs."""
+    known = next((own for own in _MP3_RATES if own >= rate), None)
+    if known is None:
+        return None
+    heard = samples if known == rate else _resampled(samples, rate, known)
+    return _compressed(np.round(np.clip(heard, -1.0, 1.0) * 32767.0).astype("<i2"), known, "MP3", "MPEG_LAYER_III")
+
+
+def _compressed(pcm: NDArray[np.int16], rate: int, format: str, subtype: str) -> bytes | None:
     try:
         soundfile = import_module("soundfile")
     except (ImportError, OSError):
         return None
     out = io.BytesIO()
     try:
-        soundfile.write(out, pcm, rate, format="FLAC", subtype="PCM_16")
-    except (RuntimeError, ValueError, TypeError):  # a rate FLAC has no code for
+        soundfile.write(out, pcm, rate, format=format, subtype=subtype)
+    except (RuntimeError, ValueError, TypeError):  # a rate it has no code for, or an older libsndfile
         return None
     return out.getvalue()
 

@@ -2,8 +2,10 @@
 
     vectors ── sample (above MOST clips) ── the distance's own points ── PCA ── t-SNE started from the PCA, or UMAP
 
-A map of two dimensions cannot be right everywhere. `kept` says how right this one is: the share of clips whose
-nearest neighbour among all those drawn is one of their ten nearest on the map.
+A map of two dimensions cannot be right everywhere. Three numbers say how right this one is: `kept`, the share of clips
+whose nearest neighbour among all those drawn is one of their ten nearest on the map; `shared`, how many of the ten
+nearest on the map are among the ten nearest of all, as a share; and `trust`, the trustworthiness of Venna and Kaski
+(2001), in which a false neighbour costs more the farther away it truly is. Of many clips they are those of a sample.
 """
 
 from __future__ import annotations
@@ -25,16 +27,33 @@ ENOUGH_FOR_TSNE = 30
 NEAR = 10
 _COMPONENTS = 50
 _ROWS = 512
+_EXACT = 4000
+"""Sides of the largest Gram matrix whose components are computed exactly."""
+_ASKED = 1000
 
 
 class Projection(NamedTuple):
-    """`points` [M, 2] on the map, the given row of each in `rows`, how it was made, and how true it is."""
+    """`points` [M, 2] on the map, the given row of each in `rows`, how it was made, and how true it is.
+
+    `share` is the part of the variance that the two first principal components hold, of a map that is made of them.
+    """
 
     points: Floats
     rows: NDArray[np.int64]
     method: str
     kept: float | None
     note: str
+    share: float | None = None
+    shared: float | None = None
+    trust: float | None = None
+
+
+class Truth(NamedTuple):
+    """How much of the neighbourhoods of all dimensions a map keeps: see the head of this file."""
+
+    kept: float
+    shared: float
+    trust: float
 
 
 def project(
@@ -57,7 +76,7 @@ def project(
     placed = spaces.prepare(given[rows], distance).points
     if not np.isfinite(placed).all():
         raise InputError("A projection needs finite vectors; these hold NaN or infinity.")
-    components = principal_components(placed, _COMPONENTS)
+    components = principal_components(placed, _COMPONENTS, seed)
     flat = _two_columns(components)
     # Points that differ in nothing but rounding have no map: t-SNE would spread the rounding over the plane.
     lively = bool(np.ptp(flat, axis=0).max(initial=0.0) > 1e-12)
@@ -68,22 +87,39 @@ def project(
         mapped, name = _tsne(components, seed), "t-SNE"
     else:
         mapped, name = flat, "PCA"
-    return Projection(mapped, rows, name, neighbours_kept(placed, mapped), note)
+    share = _share_of_variance(placed, flat) if name == "PCA" else None
+    truth = truth_of(placed, mapped, seed=seed)
+    if truth is None:
+        return Projection(mapped, rows, name, None, note, share)
+    return Projection(mapped, rows, name, truth.kept, note, share, truth.shared, truth.trust)
 
 
-def principal_components(points: Floats, count: int) -> Floats:
+def _share_of_variance(points: Floats, flat: Floats) -> float | None:
+    total = float(((points - points.mean(axis=0)) ** 2).sum())
+    return min(1.0, float((flat**2).sum()) / total) if total > 0 else None
+
+
+def principal_components(points: Floats, count: int, seed: int = 0) -> Floats:
     """Scores [N, <= count] on the leading components of centred points; the largest loading of each is positive.
 
     Through the smaller of the two Gram matrices, exactly: flattened spectrograms have far more dimensions than
-    there are clips.
+    there are clips. Where both sides are in the thousands, through random projections, whose memory grows with neither.
     """
     centred = points - points.mean(axis=0)
+    if min(centred.shape) > _EXACT:
+        from sklearn.utils.extmath import randomized_svd
+
+        left, weights, _ = randomized_svd(centred, count, random_state=seed % 2**32)
+        return _turned(left * weights)
     wide = centred.shape[1] > centred.shape[0]
     gram = centred @ centred.T if wide else centred.T @ centred
     weights, axes = np.linalg.eigh(gram)
     order = np.argsort(weights)[::-1][: min(count, centred.shape[0], centred.shape[1])]
     weights, axes = np.maximum(weights[order], 0.0), axes[:, order]
-    scores = axes * np.sqrt(weights) if wide else centred @ axes
+    return _turned(axes * np.sqrt(weights) if wide else centred @ axes)
+
+
+def _turned(scores: Floats) -> Floats:
     peaks = np.abs(scores).argmax(axis=0)
     signs = np.sign(scores[peaks, np.arange(scores.shape[1])])
     return np.asarray(scores * np.where(signs == 0, 1.0, signs))
@@ -91,16 +127,33 @@ def principal_components(points: Floats, count: int) -> Floats:
 
 def neighbours_kept(points: Floats, mapped: Floats, near: int = NEAR) -> float | None:
     """Share of points whose nearest neighbour is among their `near` nearest on the map; None where that says little."""
+    truth = truth_of(points, mapped, near)
+    return None if truth is None else truth.kept
+
+
+def truth_of(points: Floats, mapped: Floats, near: int = NEAR, seed: int = 0, most: int = MOST) -> Truth | None:
+    """How true a map is to the neighbourhoods of the points; None where they are too few to tell.
+
+    Of more than `most` points a thousand, drawn with `seed`, ask for their neighbours among all.
+    """
     n = len(points)
     if n <= 2 * near:
         return None
-    kept = 0
-    for start in range(0, n, _ROWS):
-        rows = np.arange(start, min(start + _ROWS, n))
-        nearest = _squares(points, rows).argmin(axis=1)
+    asking = np.arange(n)
+    if n > most:
+        asking = np.sort(np.random.default_rng(seed).choice(n, min(_ASKED, n), replace=False))
+    kept = shared = excess = 0
+    for start in range(0, len(asking), _ROWS):
+        rows = asking[start : start + _ROWS]
+        full = _squares(points, rows)
         shown = np.argpartition(_squares(mapped, rows), near, axis=1)[:, :near]
-        kept += int((shown == nearest[:, None]).any(axis=1).sum())
-    return kept / n
+        kept += int((shown == full.argmin(axis=1)[:, None]).any(axis=1).sum())
+        for own in np.take_along_axis(full, shown, axis=1).T:
+            ranks = 1 + (full < own[:, None]).sum(axis=1)
+            shared += int((ranks <= near).sum())
+            excess += int(np.maximum(ranks - near, 0).sum())
+    pairs = len(asking) * near
+    return Truth(kept / len(asking), shared / pairs, 1.0 - 2.0 * excess / (pairs * (2 * n - 3 * near - 1)))
 
 
 def _squares(points: Floats, rows: NDArray[np.int64]) -> Floats:

@@ -19,6 +19,7 @@ from earmark.embedding.hearing import settle_rate
 from earmark.errors import EarmarkError, InputError
 from earmark.places import locate
 from earmark.progress import progress_bar
+from earmark.report.maps import ClipMap
 from earmark.report.methods import methods_text
 from earmark.representations import _embed as embed
 from earmark.representations import _evaluate as evaluate
@@ -72,6 +73,16 @@ class Run(Displayed):
     """A sentence for each system that lost more than half of the clips of a subset; a command ends with status 1."""
 
     _room = "earmark.representations._display"
+
+    def map(self, **options: Any) -> ClipMap:
+        """A map of the clips to click through and listen to, which shows itself in a notebook and saves itself.
+
+        `options` are those of `earmark.representations.map_run`: subset, system, distance, correct, k, projection,
+        sounds, most, seed, title, threads, progress.
+        """
+        from earmark.representations.maps import map_run
+
+        return map_run(self.folder, **options)
 
 
 def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bool = False, merge: bool = False) -> Run:

@@ -50,6 +50,8 @@ def closer_look(data: ReportData) -> Html | None:
         f"Scores are averages. For {what}: where the clips lie, which classes are taken for which, and the retrievals"
         " that went most wrong."
     )
+    command = tag("code", "earmark map RUN")
+    onwards = join("All clips of a run, to click and to hear: ", command, " makes a map of them in a page of its own.")
     parts = []
     for number, (item, retrievals) in enumerate(zip(data.close_ups, worst, strict=True)):
         found = confusions(item.labels, item.nearest)
@@ -65,7 +67,7 @@ def closer_look(data: ReportData) -> Html | None:
                 _worst(item, retrievals, room),
             )
         )
-    return section("closer", "A closer look", paragraph(said), parts)
+    return section("closer", "A closer look", paragraph(said), paragraph(onwards, class_="quiet"), parts)
 
 
 # --- the map --------------------------------------------------------------------------------------------------------

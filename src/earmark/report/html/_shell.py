@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,14 +13,22 @@ from earmark.errors import InputError
 from earmark.tables.html import Child, Html, tag, trusted
 
 
-def whole_page(title: str, version: str, *body: Child | Iterable[Child], sounds: bool = True) -> str:
-    """The text of a page with Earmark's style and script in it; without `sounds` the browser plays none."""
+def whole_page(
+    title: str, version: str, *body: Child | Iterable[Child], sounds: bool = True, media: str = "data:",
+    styles: Sequence[str] = ("report.css",), scripts: Sequence[str] = ("report.js",),
+) -> str:  # fmt: skip
+    """The text of a page with Earmark's style and script in it; without `sounds` the browser plays none.
+
+    `media` says where sounds may come from, as a content security policy has it; `styles` and `scripts` name templates.
+    """
     templates = files("earmark.report") / "templates"
-    style, script = ((templates / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    style, script = (
+        "".join((templates / name).read_text(encoding="utf-8") for name in names) for names in (styles, scripts)
+    )
     # The browser's own guarantee: nothing is fetched, and no script runs but ours.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; img-src data:; {'media-src data:; ' * sounds}style-src 'unsafe-inline'; "
+        f"default-src 'none'; img-src data:; {f'media-src {media}; ' * sounds}style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
     head = tag(
