@@ -45,8 +45,8 @@ def summary(notebook: dict[str, Any]) -> str:
 @contextlib.contextmanager
 def kernel() -> Iterator[Any]:
     """A kernel, as Jupyter starts it, for one notebook after the other."""
-    from nbclient.util import run_sync
     from jupyter_client.manager import AsyncKernelManager
+    from nbclient.util import run_sync
 
     backend = "module://matplotlib_inline.backend_inline"
     with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def gallery(read: dict[Path, Any]) -> str:
         [
             "# Gallery of notebooks\n",
             "*For people who work in Jupyter and would rather change an example than read about options.*\n",
-            "Each notebook lies in the folder `notebooks/` of the repository, takes a few seconds and downloads nothing. "
+            "Each notebook lies in the folder `notebooks/` of the repository, takes seconds and downloads nothing. "
             "The outputs are real: the tests run every notebook and compare the text that it shows. They need "
             "`pip install '.[notebook]'` and Jupyter.\n",
             *lines,

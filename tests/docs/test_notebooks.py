@@ -85,7 +85,9 @@ def test_progress_in_a_kernel_is_a_widget_and_not_a_line_for_each_step(kernel: A
 def test_progress_in_a_log_file_is_few_plain_lines(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as stream:
-        subprocess.run([sys.executable, "-c", WORK], stderr=stream, stdout=subprocess.DEVNULL, env=os.environ, check=True)
+        subprocess.run(
+            [sys.executable, "-c", WORK], stderr=stream, stdout=subprocess.DEVNULL, env=os.environ, check=True
+        )
     text = log.read_text()
     assert "\r" not in text
     assert "\x1b" not in text

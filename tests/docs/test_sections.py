@@ -70,7 +70,9 @@ def test_an_entry_of_the_glossary_is_one_to_three_sentences() -> None:
     assert not long
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/tutorials/{path.name}" for path in (DOCS / "tutorials").iterdir())])
+@pytest.mark.parametrize(
+    "page", ["README.md", *(f"docs/tutorials/{path.name}" for path in (DOCS / "tutorials").iterdir())]
+)
 def test_a_page_with_a_picture_says_what_makes_it_and_the_picture_is_small(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     images = re.findall(r"!\[[^\]]+\]\(([^)]+\.png)\)", text)
