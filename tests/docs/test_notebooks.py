@@ -49,6 +49,14 @@ def test_a_notebook_shows_what_is_saved(path: Path, kernel: Any) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_figure_of_a_notebook_is_a_picture(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+    figures = [output for output in outputs if "<Figure" in "".join(output.get("data", {}).get("text/plain", ""))]
+    assert all("image/png" in figure["data"] for figure in figures)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_becomes_a_page_and_stays_small(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     text, images = gallery.page(path, notebook)

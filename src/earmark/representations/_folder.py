@@ -104,7 +104,7 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     Returns:
         The vectors of one system on one subset, with ids, labels and groups.
 
-    >>> earmark.load_vectors("run", "SYN-HW", "mfcc").vectors.shape
+    >>> earmark.load_vectors("run", "SYN-HW", "mfcc").values.shape
     """
     record = read_record(folder)
     vectors = _find(record["vectors"], "vectors", subset, system, suite)
