@@ -35,7 +35,7 @@ def commands() -> str:
     from earmark.cli import BELOW, VERBS, parser_of
 
     intro = "Flags, keys of a config file and parameters of Python have the same names and the same meaning."
-    parts = ["# Every command\n", f"{intro}\n"]
+    parts = ["# Every command\n", "*For people at the command line.*\n", f"{intro}\n"]
     for verb in sorted((*VERBS, *BELOW)):
         parts += _command(parser_of(verb)[0])
     return "\n".join(parts)
@@ -73,7 +73,8 @@ def python() -> str:
 
     found = [name for _, name, is_room in pkgutil.iter_modules(earmark.__path__) if is_room or name == "errors"]
     rooms = ["earmark", *(f"earmark.{name}" for name in found if name not in NOT_FOR_USERS)]
-    parts = ["# Every public name\n", "What is not listed here may change without notice.\n"]
+    parts = ["# Every public name\n", "*For people who program with Earmark.*\n"]
+    parts += ["What is not listed here may change without notice.\n"]
     for room in rooms:
         module = importlib.import_module(room)
         names = [name for name in getattr(module, "__all__", ()) if not name.startswith("_")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import importlib.util
 import inspect
@@ -37,6 +38,19 @@ def test_every_parameter_is_described(name: str, function: Any) -> None:
     _, _, described = (inspect.getdoc(function) or "").partition("Args:\n")
     known = re.findall(r"^    (\w+): ", described, re.MULTILINE)
     assert known == list(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize(("name", "function"), functions())
+def test_a_function_says_what_it_returns(name: str, function: Any) -> None:
+    assert re.search(r"^Returns:\n    \S", inspect.getdoc(function) or "", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [name for name in earmark.__all__ if not name.startswith("_")])
+def test_every_name_has_an_example_of_its_use(name: str) -> None:
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(getattr(earmark, name)) or "")
+    assert any(name in example.source for example in examples)
+    for example in examples:
+        compile(example.source, name, "exec")
 
 
 def test_pages_are_made_from_the_source() -> None:

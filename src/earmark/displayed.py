@@ -5,6 +5,7 @@ How a value is shown is known to a room above, `_room`, and looked up there when
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -23,7 +24,19 @@ class Displayed:
 
     def plot(self, **options: Any) -> Any:
         """The figure that people want first, of matplotlib; `earmark.report.display.draw` says what it is of."""
-        return self._shown("draw", **options)
+        figure = self._shown("draw", **options)
+        _let_notebooks_show(type(figure))
+        return figure
 
     def _shown(self, how: str, **options: Any) -> Any:
         return getattr(import_module(self._room), how)(self, **options)
+
+
+def _let_notebooks_show(kind: type) -> None:
+    """A notebook shows figures as pictures only once pyplot was used: before that, their name. Then ask for PNG."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        return
+    formatters = shell.display_formatter.formatters
+    if not any(kind in formatters[picture] for picture in ("image/png", "image/svg+xml", "image/jpeg")):
+        import_module("IPython.core.pylabtools").select_figure_formats(shell, {"png"})

@@ -32,7 +32,13 @@ __all__ = [
 
 
 class EarmarkError(Exception):
-    """Every error that Earmark raises on purpose. Its text is one printable line."""
+    """Every error that Earmark raises on purpose. Its text is one printable line.
+
+    >>> try:
+    ...     earmark.evaluate(vectors, labels)
+    ... except earmark.EarmarkError as error:
+    ...     print(error)
+    """
 
     exit_code = 1
 

@@ -1,6 +1,7 @@
 """Every example in the README and the documentation is run, page by page, each page in an empty folder.
 
-- Python blocks of a page share one namespace and run from top to bottom.
+- Python blocks of a page share one namespace and run from top to bottom. A block of the language `output` shows what
+  the Python blocks since the last such block print.
 - In console and bash blocks, lines that start with `$ earmark` run as the installed command would (see
   prepared.py). Output shown below such a line must be what the command prints on stdout; `...` stands for anything.
 - A block that cannot run says why on the line above it: <!-- no-run: reason -->
@@ -10,7 +11,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
+import io
 import os
 import re
 import shutil
@@ -107,10 +110,12 @@ def commands(block: Block) -> Iterator[Command]:
             yield Command(text, "".join(shown), line)
 
 
-def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
-    """Run a block so that a traceback points at the line of the page."""
+def run_python(block: Block, page: Path, namespace: dict[str, object]) -> str:
+    """What a block prints. A traceback points at the line of the page."""
     tree = ast.increment_lineno(ast.parse(block.text, str(page)), block.line - 1)
-    exec(compile(tree, str(page), "exec"), namespace)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(tree, str(page), "exec"), namespace)
+    return printed.getvalue()
 
 
 @pytest.fixture(scope="session")
@@ -131,7 +136,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def run_command(command: Command, where: str, programs: Path) -> None:
+def run_command(command: Command, where: str, programs: Path) -> str:
     environment = dict(os.environ, MPLBACKEND="Agg", COLUMNS="100")
     environment["PATH"] = os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
@@ -147,6 +152,7 @@ def run_command(command: Command, where: str, programs: Path) -> None:
     assert "Traceback" not in done.stderr, said
     if command.shown.strip():
         assert _OUTPUT.check_output(command.shown, done.stdout, _LOOSELY), f"the page shows otherwise: {said}"
+    return done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -162,9 +168,14 @@ def test_examples_of_page(
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("EARMARK_CACHE", str(tmp_path_factory.mktemp("cache")))
     namespace: dict[str, object] = {"__name__": "__main__"}
+    printed = ""
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language in ("python", "py"):
-            run_python(block, page, namespace)
+            printed += run_python(block, page, namespace)
+        elif block.language == "output":
+            shown = f"{page.name}, line {block.line}, shows otherwise:\n{printed}"
+            assert _OUTPUT.check_output(block.text, printed, _LOOSELY), shown
+            printed = ""
         elif block.language in SHELLS:
             for command in commands(block):
                 run_command(command, f"{page.name}, line {command.line}", programs)
@@ -264,6 +275,7 @@ def test_an_error_in_a_python_block_names_the_line_of_the_page() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         run_python(Block("python", "a = 1\na / 0\n", 41), Path("page.md"), {})
     assert caught.traceback[-1].lineno == 41  # pytest counts from 0
+    assert run_python(Block("python", "print(1 + 1)\n", 1), Path("page.md"), {}) == "2\n"
 
 
 def test_a_failing_command_and_a_wrong_output_are_reported() -> None:

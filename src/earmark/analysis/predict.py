@@ -87,6 +87,11 @@ def predict(
         printed: Whether the papers' results are part of the history (VocSim and Codec-SUPERB).
         with_repeats: Whether rows that repeat another system's are part of the history.
         families: By system; those of one family are never predicted from each other.
+
+    Returns:
+        The measured rows, and predicted ones with intervals.
+
+    >>> earmark.predict("lite/scores.csv", metric="P@1").to_pandas()
     """
     chosen = [metric] if isinstance(metric, str) else list(metric or ())
     tables = [history] if isinstance(history, Scores | str | os.PathLike) else list(history)

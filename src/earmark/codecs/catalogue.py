@@ -144,6 +144,11 @@ def open_codec(spec: str, **options: Any) -> Codec:
     Args:
         spec: the spelling.
         options: of the codec; they win over those in the spelling.
+
+    Returns:
+        The codec, ready to encode and decode.
+
+    >>> earmark.open_codec("opus@12").card
     """
     parsed = parse_spec(spec)
     options = {**parsed.options, **options}

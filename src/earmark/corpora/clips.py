@@ -30,7 +30,10 @@ Status = Literal["public", "blind", "synthetic", "local"]
 
 @dataclass(frozen=True)
 class CorpusCard(Card):
-    """What is known of a corpus: where it comes from, on what terms, and whether the world may hear it."""
+    """What is known of a corpus: where it comes from, on what terms, and whether the world may hear it.
+
+    >>> CorpusCard(name="wood", title="Robins of one wood", licence="CC BY 4.0")
+    """
 
     name: str
     title: str = ""
@@ -60,6 +63,8 @@ class Clip:
     `digest()` returning a hash of its content needs no recipe.
     `expected` is the digest that a run knows the clip by: a file with another one, on another machine or after a
     change, is not read.
+
+    >>> Clip(id="a", label="wren", group="dawn", path="dawn.wav", start=1.5, end=2.0)
     """
 
     id: str
@@ -155,6 +160,8 @@ class Corpus(Displayed):
     """An ordered set of clips with a card. Subsets are scored one by one. `notes` says what a reader should know.
 
     `subset_cards` are for corpora whose subsets differ in source, terms or domain.
+
+    >>> Corpus(CorpusCard(name="wood"), [Clip(id="a", label="wren", path="a.wav")]).plot()
     """
 
     card: CorpusCard

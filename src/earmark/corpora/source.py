@@ -73,6 +73,11 @@ def open_corpus(
         labels_from: A pattern of the names of files, as `{label}_{group}_{take}.wav`; see `earmark.corpora.names`.
         groups: Another name of `group_column`.
         needs_labels: Whether a manifest must have a column of labels.
+
+    Returns:
+        The clips, of which nothing is decoded yet.
+
+    >>> earmark.open_corpus("digits/", labels_from="{label}_{group}_{take}.wav").plot()
     """
     if group_column and groups and group_column != groups:
         raise UsageError(f"groups {groups!r} and group_column {group_column!r} are two names of one thing: give one.")

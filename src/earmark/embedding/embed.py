@@ -107,6 +107,11 @@ def embed_audio(
             or mps.
         threads: Threads that decode; None is one for each core.
         progress: Whether a bar on stderr shows how far the work is; or a function that is called with (done, total).
+
+    Returns:
+        Vectors with ids, labels and groups of the clips, and the clips that failed.
+
+    >>> earmark.embed("sounds/", "mfcc").vectors.shape
     """
     model = open_on(device, extractor) if isinstance(extractor, str) else extractor
     variant = pooling.parse(pool or model.card.pooling)

@@ -79,6 +79,9 @@ def evaluate(
         suite: Name of the suite, for the column `suite`.
         progress: Whether a bar on stderr shows how far the work is.
 
+    Returns:
+        A row for each metric, distance, correction and protocol, each with its interval.
+
     >>> evaluate(X, labels, distance=["cosine", "euclidean"], permutations=1000).value("P@1", distance="cosine")
     >>> evaluate(distances=D, labels=labels, distance_name="dtw").value("P@1")
     >>> evaluate(frame, "species", groups="recording").plot()
@@ -127,6 +130,11 @@ def hubness(vectors: Any = None, *, k: int = HUB_K, correct: str | Sequence[str]
         options: Those of `evaluate` that need no labels: distances, distance_name, distance, ties, ids, device, memory,
             threads, system, subset, suite, progress; and per_point, which keeps how many lists each point is in, in
             `Scores.per_point` under the metric "hub_ratio".
+
+    Returns:
+        The four measures of hubness, for each distance and correction.
+
+    >>> earmark.hubness(X, correct=("none", "icdm")).value("hub_ratio", correction="icdm")
     """
     return study_hubness(vectors, k=k, correct=correct, **options).scores
 

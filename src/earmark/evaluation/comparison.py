@@ -68,6 +68,10 @@ def compare(
         permutations: Accepted and does nothing.
         seed: Seed of the draw of queries.
 
+    Returns:
+        Scores whose metrics are called `P@1:difference` and so on, a row for each pair of systems and each
+        protocol.
+
     >>> compare(X, Y, labels, groups=speakers).row("P@1:difference").p_value
     >>> compare({"wavlm": X, "logmel": Y, "mfcc": Z}, labels, reference="logmel")
     """

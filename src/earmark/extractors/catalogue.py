@@ -65,6 +65,11 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
     Args:
         spec: the spelling.
         parameters: of the constructor; they win over those in the spelling.
+
+    Returns:
+        The model, whose `extract` takes waveforms.
+
+    >>> earmark.open_extractor("mfcc").card.rate
     """
     parsed = parse_spec(spec)
     parameters = {**parsed.options, **parameters}

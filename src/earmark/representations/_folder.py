@@ -100,6 +100,11 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
         subset: The subset, as the scores name it.
         system: The system, as the scores name it.
         suite: The suite, where several have a subset of that name.
+
+    Returns:
+        The vectors of one system on one subset, with ids, labels and groups.
+
+    >>> earmark.load_vectors("run", "SYN-HW", "mfcc").values.shape
     """
     record = read_record(folder)
     vectors = _find(record["vectors"], "vectors", subset, system, suite)

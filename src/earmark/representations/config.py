@@ -52,7 +52,10 @@ STEPS = ("prepare", "embed", "evaluate", "probe", "report")
 
 
 class RunConfig(RunSettings):
-    """Everything about a run: what is measured, how, and where results and finished steps go."""
+    """Everything about a run: what is measured, how, and where results and finished steps go.
+
+    >>> earmark.run(RunConfig(corpus="sounds/", extractors=["mfcc"], into="run"))
+    """
 
     SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {
         "extractor": ("extractors",), "pool": ("pooling",), "distance": ("distances",), "jobs": ("workers", "threads"),

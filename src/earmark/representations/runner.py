@@ -94,6 +94,9 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
         progress: show a bar for each step on stderr.
         merge: go on from what shards did (`earmark.representations.shards`): what failed there is not tried again.
 
+    Returns:
+        The run: its `scores`, and the folder that holds report and tables.
+
     >>> earmark.run({"corpus": "sounds/", "extractors": ["logmel"], "into": "run"}).scores.value("P@1")
     """
     config = RunConfig.resolve(config)

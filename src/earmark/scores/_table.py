@@ -30,6 +30,9 @@ class Scores(Displayed):
     the point was excluded; `point_ids` names the points. `per_unit` maps the same keys to the metric's value without
     each unit: each clip, in the order given, or each group, in the order of their names. All three stay in memory:
     files hold the rows. Two tables are equal when their rows are.
+
+    >>> scores: Scores = earmark.evaluate(vectors, labels)
+    >>> scores.row("P@1").low
     """
 
     rows: tuple[Row, ...] = ()
@@ -130,6 +133,11 @@ def read_scores(path: str | os.PathLike[str]) -> Scores:
 
     Args:
         path: A file that ends in .csv, .jsonl, .json or .parquet.
+
+    Returns:
+        The table. Files of older versions are read as they were meant.
+
+    >>> earmark.load_scores("run/scores.csv").to_pandas()
     """
     return Scores(tuple(read_rows(path)))
 

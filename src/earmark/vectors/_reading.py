@@ -74,6 +74,11 @@ def read_vectors(
         groups: The column or array that holds groups.
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
         apart: Columns that are no dimensions, beside those above.
+
+    Returns:
+        The matrix, with the ids, labels and groups that the file holds.
+
+    >>> earmark.read_vectors("vectors.parquet", dimensions="f*").summary
     """
     source = locate(path)
     if key is not None and source.suffix.lower() in (".npy", ".csv"):
@@ -175,6 +180,11 @@ def read_labelled(
         groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
             one; "none", where no column is called so, leaves out those that the files hold.
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
+
+    Returns:
+        Vectors, labels, groups and ids in one order.
+
+    >>> earmark.read_labelled("vectors.npy", "clips.csv", groups="tape").values.shape
     """
     asked: dict[str, Any] = {"key": key, "label_column": label_column, "dimensions": dimensions}
     try:

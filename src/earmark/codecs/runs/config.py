@@ -23,7 +23,10 @@ Percents: TypeAlias = Annotated[list[Annotated[float, Field(gt=0, lt=100)]], Bef
 
 
 class CodecConfig(RunSettings):
-    """Everything about a codec run: which codecs, which sounds, what is measured, and where results go."""
+    """Everything about a codec run: which codecs, which sounds, what is measured, and where results go.
+
+    >>> earmark.codec(CodecConfig(corpus="sounds/", codecs=["opus@12"], category="speech", into="run"))
+    """
 
     EXAMPLE: ClassVar[str] = "codecs: opus@12"
     SPELLINGS: ClassVar[dict[str, tuple[str, ...]]] = {"threads": ("jobs",), "workers": ("jobs",)}

@@ -81,6 +81,9 @@ def codec(
         progress: Whether bars on stderr show how far the work is.
         options: Other keys of `CodecConfig`: metrics, extras, tasks, tandem, loss, limit, jobs …
 
+    Returns:
+        The run: its `scores`, and the folder that they lie in.
+
     >>> earmark.codec(["opus@12", "mp3@32"], "sounds/", category="audio").scores.value("pesq", system="opus@12")
     """
     given = codecs if isinstance(codecs, Sequence) and not isinstance(codecs, str) else [codecs]

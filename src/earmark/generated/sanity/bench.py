@@ -88,6 +88,11 @@ def sanity(
         scheduler: A Dask scheduler whose workers score, such as tcp://host:8786; they must see the folder `into`.
         shard: Score a share alone, such as "3/40", into a journal of its own under `into`.
         merge: Take the scores of shares first, and score what is missing.
+
+    Returns:
+        A verdict for each metric and check, beside the published ones.
+
+    >>> earmark.sanity(["density", "clipped_density"], repeats=2, n=200)
     """
     grid = grid or ("thin" if edition == "amended" else "full")
     columns = choose(metrics, correct, own_kind=own_kind)

@@ -99,6 +99,9 @@ def tabulate(
         choice: What the tables show, the fields of `Choice`: metrics, systems, subsets, distances, sets, averages,
             missing, interval, sort, top, digits …
 
+    Returns:
+        The table, to be written as text, Markdown, LaTeX or CSV.
+
     >>> tabulate("published:vocsim", metrics="P@1", with_repeats=True).to_text()
     """
     wanted = Choice.of(**choice)
