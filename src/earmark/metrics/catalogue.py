@@ -16,15 +16,18 @@ from earmark.runs.strangers import stated_by
 from earmark.scores.metrics import BY_PATH, METRICS, Metric, family, named, of_function, register
 from earmark.scores.spelling import split_metric
 
-RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS = map(family, ("retrieval", "separation", "clustering", "hubness"))
+FAMILIES = ("retrieval", "labels", "separation", "clustering", "hubness")
+RETRIEVAL, LABELS, SEPARATION, CLUSTERED, HUBNESS = map(family, FAMILIES)
 CLUSTERING = tuple(name for name in CLUSTERED if METRICS[name].needs == ("kmeans",))
 DEFAULT = ("P@k", *SEPARATION, *HUBNESS)
-KNOWN = ("P@k", *SEPARATION, *CLUSTERED, *HUBNESS)
+KNOWN = ("P@k", *LABELS, *SEPARATION, *CLUSTERED, *HUBNESS)
 STANDARD = tuple(name for name in (*RETRIEVAL, *SEPARATION) if METRICS[name].standard)
 HEADLINES = tuple(sorted(filter(lambda name: METRICS[name].lead, STANDARD), key=lambda name: METRICS[name].lead))
 """The metric that leads a report: the first of these that has a value."""
 COMPARED = ("P@k", *SEPARATION)
 """What two systems are compared by: metrics whose value without each clip is known."""
+WITH_LABEL_SETS = (*LABELS, *HUBNESS)
+"""What is measured, beside P@k, of clips that have several labels or none."""
 OFFERED = (
     "vectors", "labels", "groups", "neighbours", "neighbour_distances", "nearest_other", "own_mean", "other_mean",
     "farthest_same", "occurrences", "k",
@@ -75,7 +78,7 @@ def needs(names: Iterable[str]) -> frozenset[str]:
 
 def is_own(name: str) -> bool:
     """Whether a metric is a stranger's."""
-    known = any(name in names for names in (RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS))
+    known = any(name in names for names in (RETRIEVAL, LABELS, SEPARATION, CLUSTERED, HUBNESS))
     return not known and not _PRECISION.fullmatch(name)
 
 
