@@ -59,15 +59,15 @@ def test_values_and_those_without_each_unit_are_what_brute_force_gives(seed: int
     for protocol in ("all", "across_groups") if grouped else ("all",):
         across = protocol != "all"
         expected = by_hand(vectors, sets, groups, across=across)
-        without = [
-            by_hand(vectors, sets, groups, across=across, stays=units != unit) for unit in range(max(units) + 1)
-        ]
+        without = [by_hand(vectors, sets, groups, across=across, stays=units != unit) for unit in range(max(units) + 1)]
         for metric in METRICS:
             row = scores.row(metric, protocol=protocol)
             assert row.value == pytest.approx(expected[metric], abs=1e-12)
             left = scores.per_unit["cosine", "none", protocol, metric]
             assert left == pytest.approx([values[metric] for values in without], abs=1e-12)
-            assert row.low is not None and row.high is not None and row.low <= row.value <= row.high
+            assert row.low is not None
+            assert row.high is not None
+            assert row.low <= row.value <= row.high
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -130,7 +130,9 @@ def test_one_species_among_background_can_be_measured() -> None:
     vectors = rng.normal(size=(40, 4)) + np.repeat([[3.0], [0.0]], 20, axis=0)
     labels = ["wren"] * 20 + ["none"] * 20
     row = earmark.evaluate(vectors, labels, metrics="P@1", background="none", permutations=99).row("P@1")
-    assert row.value is not None and row.value > 0.8 and row.baseline == pytest.approx(19 / 39, abs=0.05)
+    assert row.value is not None
+    assert row.value > 0.8
+    assert row.baseline == pytest.approx(19 / 39, abs=0.05)
 
 
 def test_metrics_of_classes_are_not_applicable_and_say_why() -> None:
@@ -138,7 +140,9 @@ def test_metrics_of_classes_are_not_applicable_and_say_why() -> None:
     scores = earmark.evaluate(vectors, sets, metrics="all")
     for name in ("GSR", "CSR", "CSR_pointwise", "CS", "CSCF", "silhouette", "NMI", "ARI", "kmeans_purity", "purity"):
         row = scores.row(name)
-        assert row.status == "not_applicable" and row.value is None and "several labels or none" in row.reason
+        assert row.status == "not_applicable"
+        assert row.value is None
+        assert "several labels or none" in row.reason
     for name in ("P@1", "P@5", "label_P@1", "label_jaccard", "hub_ratio", "hub_skew"):
         assert scores.row(name).status == "ok"
 
@@ -175,7 +179,9 @@ def test_compare_takes_label_sets() -> None:
     rows = earmark.compare(vectors, worse, sets, metrics=METRICS, groups=groups)
     for metric in METRICS:
         row = rows.row(f"{metric}:difference")
-        assert row.value is not None and row.value > 0 and row.p_value is not None
+        assert row.value is not None
+        assert row.value > 0
+        assert row.p_value is not None
 
 
 # --- chance and intervals, by simulation ------------------------------------------------------------------------

@@ -204,7 +204,8 @@ def leave_out_groups(
 def leave_out_of_lists(places, rows, worth, units, answerable, sole, k, hits, counts, unresolved):
     """Changes of the summed worth of the first k neighbours of `rows` when a unit is left out of their lists.
 
-    places: [rows, K], K > k, -1 past the last candidate. worth: [rows, K], what each neighbour counts. sole: the unit that holds all partners of a place, or -1.
+    places: [rows, K], K > k, -1 past the last candidate. worth: [rows, K], what each neighbour counts.
+    sole: the unit that holds all partners of a place, or -1.
     unresolved: the unit without which a list is too short to tell, or -1.
     """
     depth = places.shape[1]

@@ -17,9 +17,9 @@ import numpy as np
 
 from earmark.calibrate import deletion_kernels as kernels
 from earmark.calibrate._deletion_pairs import Floats, Ints, Pairs, Sums, Units, put, share, units_of
-from earmark.calibrate.labels import label_sets_of, worth_of
 from earmark.calibrate._devices import torch_device
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, HUBNESS, PAIR_SHARES
+from earmark.calibrate.labels import label_sets_of, worth_of
 from earmark.geometry import hubness as hubs
 from earmark.geometry.factors import Factors
 from earmark.geometry.label_sets import partners_of

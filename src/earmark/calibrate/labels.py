@@ -1,8 +1,8 @@
 """What a neighbour counts by its labels, and the null of that: label sets are shuffled, neighbours stay.
 
-    P@k            1 where it shares a label with the query
-    label_jaccard  shared labels over all labels of the two
-    label_P@1      of each label of the query, 1 where the nearest neighbour has it; averaged label by label
+P@k            1 where it shares a label with the query
+label_jaccard  shared labels over all labels of the two
+label_P@1      of each label of the query, 1 where the nearest neighbour has it; averaged label by label
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from earmark.calibrate import _null_by_rows as null_by_rows
 from earmark.calibrate import _null_by_shuffle as null_by_shuffle
 from earmark.calibrate._arrangements import Scheme, scheme_of
 from earmark.calibrate._devices import torch_device
-from earmark.calibrate.labels import LABEL_METRICS, label_null
 from earmark.calibrate._null_job import Draws, Job
 from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_MEANS, CLASS_SUMS, FARTHEST
+from earmark.calibrate.labels import LABEL_METRICS, label_null
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -31,8 +31,8 @@ from earmark.geometry.sweep import Swept
 from earmark.workers import Workers
 
 __all__ = [
-    "CALIBRATED", "LABEL_METRICS", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions",
-    "scheme_of",
+    "CALIBRATED", "LABEL_METRICS", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed",
+    "null_distributions", "scheme_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -126,8 +126,8 @@ def null_distributions(
 
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
     values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
-    `metrics` names any of CALIBRATED and LABEL_METRICS; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
-    the distances, as they did in the sweep.
+    `metrics` names any of CALIBRATED and LABEL_METRICS; `ks` the k of P@k (each at most the neighbours of the sweep);
+    `factors` correct the distances, as they did in the sweep.
     `device` says where: the shuffles are the same everywhere, P@k is equal, and the others are to rounding.
     `rows` are the places that ask, where not all did: the values, of P@k and of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.

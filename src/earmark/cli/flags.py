@@ -155,7 +155,8 @@ def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
     """Flags of labels and groups."""
     group = parser.add_argument_group("labels and groups")
     add_flags(group, VectorFiles, ("label_column", "groups"), texts)
-    add_flags(group, Options, ("across_groups", "min_class_size", "k", "seed"), texts)
+    wanted = ("across_groups", "min_class_size", "label_separator", "background", "k", "seed")
+    add_flags(group, Options, wanted, texts)
 
 
 def add_cache(parser: argparse._ActionsContainer) -> None:

@@ -31,9 +31,14 @@ def annotation_files(root: Path) -> list[Path]:
     return [] if is_remote(root) else [file for file in files_under(root) if kind_of(file) is not None]
 
 
-def read_annotated(root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str) -> Corpus:
-    """The spans that files of annotations name, as clips of the recordings under `root`."""
-    reading = _Reading(root, dict(columns))
+def read_annotated(
+    root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str, separator: str = ""
+) -> Corpus:
+    """The spans that files of annotations name, as clips of the recordings under `root`.
+
+    A span with several labels has them with `separator` between; without one it is left out.
+    """
+    reading = _Reading(root, dict(columns), separator)
     for file in files:
         reading.add(file)
     clips = reading.clips()
@@ -49,6 +54,7 @@ class _Reading:
 
     root: Path
     columns: dict[str, str]
+    separator: str = ""
     broken: list[str] = field(default_factory=list)
     label_places: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[Path, float, float], list[Annotation]] = field(default_factory=dict)
@@ -107,12 +113,12 @@ class _Reading:
         return self.lengths[recording]
 
     def clips(self) -> list[Clip]:
-        """A clip for each span; one that has several labels is of no class, and left out."""
+        """A clip for each span; without a separator, one that has several labels is of no class and left out."""
         clips = []
         for (recording, start, end), rows in sorted(self.spans.items(), key=lambda item: item[0]):
-            labels = {row.label for row in rows if row.label}
+            labels = sorted({row.label for row in rows if row.label})
             within = recording.relative_to(self.root).as_posix()
-            if len(labels) > 1:
+            if len(labels) > 1 and not self.separator:
                 continue
             group = rows[0].group if "group" in self.columns else within
             clip = Clip(
@@ -122,7 +128,7 @@ class _Reading:
                 start=start,
                 end=end,
             )
-            clips.append(replace(clip, label=next(iter(labels), None), subset=rows[0].subset))
+            clips.append(replace(clip, label=self.separator.join(labels) or None, subset=rows[0].subset))
         return clips
 
     def notes(self, clips: Sequence[Clip]) -> list[str]:
@@ -134,10 +140,12 @@ class _Reading:
         if self.broken:
             notes.append(f"{root}: {counted(len(self.broken), 'row')} left out ({'; '.join(self.broken[:3])}).")
         several = Counter(len({row.label for row in rows if row.label}) > 1 for rows in self.spans.values())[True]
-        if several:
+        if several and self.separator:
+            notes.append(f"{root}: {counted(several, 'span')} with several labels.")
+        elif several:
             notes.append(
                 f"{root}: {counted(several, 'span')} with several labels left out, since a clip is of one class here; "
-                "choose one label for each, or another column with --label-column."
+                "--label-separator ';' keeps them, or choose one label for each."
             )
         if self.cut:
             notes.append(f"{root}: {counted(self.cut, 'span')} passed the end of the recording and was cut there.")

@@ -89,13 +89,16 @@ def _of_table(table: Any) -> list[Held | None]:
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError("A table of labels must hold 0 and 1: give one column for each label.") from None
+        raise InputError(
+            "Labels have 2 dimensions: give one label per row, or a table of 0 and 1 with a column for each label."
+        ) from None
     missing = np.isnan(numbers).all(axis=1)
     odd = ~np.isin(numbers, (0.0, 1.0)) & ~missing[:, None]
     if odd.any():
         row, place = np.argwhere(odd)[0]
         raise InputError(
-            f"A table of labels must hold 0 and 1: row {row} has {values[row, place]} under {names[place]!r}."
+            f"Labels have 2 dimensions and are no table of 0 and 1: row {row} has {values[row, place]} under "
+            f"{names[place]!r}; give one label per row, or 0 and 1 with a column for each label."
         )
     return [
         None if gone else tuple(sorted(names[place] for place in np.flatnonzero(row)))

@@ -26,8 +26,8 @@ from earmark.evaluation._from_sweep import (
     not_under,
     without_vectors,
 )
-from earmark.evaluation._label_sets import not_of_sets
 from earmark.evaluation._intervals import IntervalPlan, plan_intervals
+from earmark.evaluation._label_sets import not_of_sets
 from earmark.evaluation._own_metrics import own_metrics
 from earmark.evaluation._queries import Queries, draw_queries
 from earmark.evaluation.data import Data
@@ -123,7 +123,8 @@ def _measure(
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names) | ({} if data.distances is None else without_vectors(names))
     if layout.sets is not None:
-        names = names if options.metrics is not None else (*catalogue.LABELS, *names)
+        everything = options.metrics is None or "all" in options.metrics
+        names = (*catalogue.LABELS, *(name for name in names if name not in catalogue.LABELS)) if everything else names
         refused = not_of_sets(names) | refused
     sample = draw_queries(layout, options, names)
     queries: Queries | None = None

@@ -28,6 +28,7 @@ def compare(
     a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
     queries: int = 0, across_groups: bool = False, reference: str | None = None, min_class_size: int = 2,
+    label_separator: str = "", background: str = "",
     ties: spaces.Ties = "average",
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
     names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
@@ -53,6 +54,8 @@ def compare(
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
         reference: The system that every other one is compared with, instead of all pairs.
         min_class_size: Smaller classes are dropped.
+        label_separator: What stands between the labels of a clip that has several, as in `evaluate`.
+        background: The label of clips that hold none of the classes.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
         correct: One hubness correction, which applies to all systems.
         device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays). No score
@@ -107,7 +110,8 @@ def compare(
             vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
             metrics=COMPARED if metrics is None else metrics, k=k, groups=groups, queries=queries,
             seed=seed if queries else 0,
-            across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
+            across_groups=across_groups, min_class_size=min_class_size, label_separator=label_separator,
+            background=background, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )
         for name, vectors in checked.items()

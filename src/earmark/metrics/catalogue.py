@@ -26,8 +26,6 @@ HEADLINES = tuple(sorted(filter(lambda name: METRICS[name].lead, STANDARD), key=
 """The metric that leads a report: the first of these that has a value."""
 COMPARED = ("P@k", *SEPARATION)
 """What two systems are compared by: metrics whose value without each clip is known."""
-WITH_LABEL_SETS = (*LABELS, *HUBNESS)
-"""What is measured, beside P@k, of clips that have several labels or none."""
 OFFERED = (
     "vectors", "labels", "groups", "neighbours", "neighbour_distances", "nearest_other", "own_mean", "other_mean",
     "farthest_same", "occurrences", "k",
@@ -49,7 +47,7 @@ def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[
     for name in wanted:
         match = _PRECISION.fullmatch(name)
         if name == "all":
-            names.update(KNOWN)
+            names.update(name for name in KNOWN if name not in LABELS)  # of one label each, they say nothing new
         elif match:
             ks_wanted.add(int(match[1]))
         elif name in KNOWN:

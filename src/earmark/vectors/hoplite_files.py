@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.vectors._values import Vectors
+from earmark.vectors.birdnet_files import recording_names
 from earmark.vectors.several_labels import joined_labels
 from earmark.vectors.usearch_files import read_index
 from earmark.wording import counted, seconds_text
@@ -116,7 +117,9 @@ def _opened(database: Path) -> Iterator[sqlite3.Connection]:
         with closing(connection):
             yield connection
     except sqlite3.Error as error:
-        raise InputError(f"{database} cannot be read as a database of Perch Hoplite ({error}): write it again.") from error
+        raise InputError(
+            f"{database} cannot be read as a database of Perch Hoplite ({error}): write it again."
+        ) from error
 
 
 def _has(connection: sqlite3.Connection, table: str, column: str = "") -> bool:
@@ -216,14 +219,16 @@ def _vectors_of(held: _Held, database: Path) -> tuple[list[_Window], NDArray[np.
 
 
 def _recordings(held: _Held) -> dict[int, str]:
-    """A name for each recording: of those with the same, with the deployment before it."""
+    """A name for each recording: its path from the folder that holds them all; with the deployment, if need be."""
     used = sorted({window.recording for window in held.windows})
-    names = {number: held.names.get(number, (f"recording {number}", "", ""))[0].replace("\\", "/") for number in used}
-    times = Counter(names.values())
-    return {
-        number: name if times[name] == 1 else "/".join(filter(None, [held.names[number][1], name])) or str(number)
-        for number, name in names.items()
+    names = {number: held.names.get(number, (f"recording {number}", "", "")) for number in used}
+    times = Counter(name for name, _, _ in names.values())
+    paths = {
+        number: name if times[name] == 1 else "/".join(filter(None, [deployment, name]))
+        for number, (name, deployment, _) in names.items()
     }
+    short = recording_names(paths.values())
+    return {number: short[path] for number, path in paths.items()}
 
 
 def _time(offsets: tuple[float, ...]) -> str:

@@ -2,7 +2,8 @@
 
     rows, bytes of a row (uint32 each) │ vectors, row by row
     head of 64 bytes: "usearch", version, kinds of metric, scalar, key and slot, counts, dimensions
-    graph: size, links of a node, of the lowest level (uint64 each) … │ level of each node (int16) │ nodes: key, level, links
+    graph: size, links of a node, of the lowest level (uint64 each) … │ level of each node (int16)
+    nodes: key, level, links
 
 Nodes and vectors stand in one order. A removed vector has the highest key. Layout of versions 2 and 3.
 """
