@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError
 from earmark.vectors._values import Vectors
 from earmark.vectors.birdnet_files import recording_names
+from earmark.vectors.columns import MissingColumn
 from earmark.vectors.several_labels import joined_labels
 from earmark.vectors.usearch_files import read_index
 from earmark.wording import counted, seconds_text
@@ -64,9 +65,7 @@ def read_hoplite(source: Path, database: Path, groups: str | None = None) -> Vec
     `groups` is recording (the default), deployment or project.
     """
     if groups is not None and groups not in GROUPS:
-        raise UsageError(
-            f"{source} has no groups by {groups!r}: choose {', '.join(GROUPS)}.{did_you_mean(groups, GROUPS)}"
-        )
+        raise MissingColumn(source, groups, GROUPS)
     with _opened(database) as connection:
         held = _read_windows(connection) if _has(connection, "windows") else _read_embeddings(connection, database)
     kept, values = _vectors_of(held, database)
