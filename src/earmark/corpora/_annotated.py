@@ -19,6 +19,7 @@ from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import read_card
 from earmark.errors import EarmarkError, InputError
 from earmark.places import is_remote
+from earmark.vectors.birdnet_files import recording_names
 from earmark.wording import counted, first_of, seconds_text
 
 _TAILS = re.compile(
@@ -115,9 +116,10 @@ class _Reading:
     def clips(self) -> list[Clip]:
         """A clip for each span; without a separator, one that has several labels is of no class and left out."""
         clips = []
+        names = self._names()
         for (recording, start, end), rows in sorted(self.spans.items(), key=lambda item: item[0]):
             labels = sorted({row.label for row in rows if row.label})
-            within = recording.relative_to(self.root).as_posix()
+            within = names[recording]
             if len(labels) > 1 and not self.separator:
                 continue
             group = rows[0].group if "group" in self.columns else within
@@ -130,6 +132,15 @@ class _Reading:
             )
             clips.append(replace(clip, label=self.separator.join(labels) or None, subset=rows[0].subset))
         return clips
+
+    def _names(self) -> dict[Path, str]:
+        """What recordings are called: by their path from the folder; of those elsewhere, from one that holds all."""
+        used = dict.fromkeys(recording for recording, _, _ in self.spans)
+        elsewhere = recording_names(str(path) for path in used if not path.is_relative_to(self.root))
+        return {
+            path: path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else elsewhere[str(path)]
+            for path in used
+        }
 
     def notes(self, clips: Sequence[Clip]) -> list[str]:
         root = self.root.name
