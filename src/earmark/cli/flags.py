@@ -93,7 +93,8 @@ def add_flags(
     for name in wanted:
         field = model.model_fields[spellings.get(name, (name,))[0]]
         flag, settings = _flag_of(name, field, (texts or {}).get(name))
-        parser.add_argument(flag, dest=name, default=None, **settings)
+        spelled = (flag, "--group-column") if (model, name) == (VectorFiles, "groups") else (flag,)
+        parser.add_argument(*spelled, dest=name, default=None, **settings)
 
 
 def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:

@@ -23,7 +23,8 @@ from earmark.vectors.birdnet_files import recording_names
 from earmark.wording import counted, first_of, seconds_text
 
 _TAILS = re.compile(
-    r"(\.table\.\d+)?\.selections?$|\.birdnet\.(selection\.table|results)$|[._ -]labels?$", re.IGNORECASE
+    r"(\.table\.\d+)?\.selections?$|\.birdnet\.(selection\.table|results(\.kaleidoscope)?)$|[._ -]labels?$",
+    re.IGNORECASE,
 )
 
 
@@ -60,6 +61,7 @@ class _Reading:
     label_places: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[Path, float, float], list[Annotation]] = field(default_factory=dict)
     cut: int = 0
+    channels: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.by_stem: dict[str, list[Path]] = {}
@@ -73,6 +75,7 @@ class _Reading:
         assert kind is not None
         found = read_annotation_file(file, kind, self.columns)
         self.broken += found.broken
+        self.channels |= found.channels
         if found.labels:
             self.label_places[found.labels] = None
         for span in found.spans:
@@ -160,6 +163,11 @@ class _Reading:
             )
         if self.cut:
             notes.append(f"{root}: {counted(self.cut, 'span')} passed the end of the recording and was cut there.")
+        if len(self.channels) > 1:
+            notes.append(
+                f"{root}: selections are on channels {first_of(sorted(self.channels), 4)}; clips are read with all "
+                "channels mixed."
+            )
         unlabelled = sum(clip.label is None for clip in clips)
         if unlabelled:
             notes.append(f"{root}: {unlabelled} of {len(clips)} clips have no label.")

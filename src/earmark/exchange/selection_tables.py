@@ -1,7 +1,7 @@
 """Clips as spans of their recordings, for programs in which people look and listen: Raven and Audacity.
 
-    raven      RECORDING.Table.1.selections.txt for each recording, and all.selections.txt for recordings that are opened
-               as one sequence of files, in the order of the list
+    raven      RECORDING.Table.1.selections.txt for each recording, and all.selections.txt for recordings that are
+               opened as one sequence of files, in the order of the list
     audacity   RECORDING_labels.txt for each recording: a track of labels
 
 Tables lie as the recordings do, from the folder that holds them all. `earmark.open_corpus` reads them again.

@@ -18,6 +18,7 @@ from earmark.places import is_remote, locate
 from earmark.representations._folder import load_points, load_vectors
 from earmark.runs import read_record
 from earmark.runs.folder import read_clips
+from earmark.wording import seconds_text
 
 
 class Worst(NamedTuple):
@@ -118,8 +119,10 @@ def _span(
     start = float(line["start"] or 0.0)
     end = min(float(line["end"]), about.duration) if line["end"] else about.duration
     cells = {
-        "Nearest Label": near["label"], "Nearest File": near["path"], "Nearest Begin (s)": near["start"] or "0",
-        "Nearest End (s)": near["end"], **{name: f"{value:.4f}" for name, value in values.items()},
+        "Nearest Label": near["label"], "Nearest File": near["path"],
+        "Nearest Begin (s)": seconds_text(float(near["start"] or 0)),
+        "Nearest End (s)": seconds_text(float(near["end"])) if near["end"] else "",
+        **{name: f"{value:.4f}" for name, value in values.items()},
         "Group": line["group"], "System": job["system"], "Clip": line["id"],
     }  # fmt: skip
     comment = "; ".join([f"nearest: {near['label']}", *(f"{name} {value:.2f}" for name, value in values.items())])
