@@ -339,18 +339,17 @@ class _ByLabel:
     def means(self) -> Floats:
         """The mean over labels without each unit."""
         valid = np.isfinite(self.before)
-        total = np.bincount(self.label_of[valid], self.before[valid], self.labels)
+        total = np.bincount(self.label_of[valid], self.before[valid], self.labels).astype(np.float64)
         count = np.bincount(self.label_of[valid], minlength=self.labels).astype(np.float64)
         keys, slot = np.unique(np.concatenate(self.keys), return_inverse=True)
         unit, label = np.divmod(keys, self.labels)
         new_total = total[label] + np.bincount(slot, np.concatenate(self.totals), len(keys))
         new_count = count[label] + np.bincount(slot, np.concatenate(self.counts), len(keys))
         mean, new_mean = (np.nan_to_num(share(a, b)) for a, b in ((total, count), (new_total, new_count)))
-        gone = (new_count < 0.5).astype(np.float64)
-        return share(
-            mean.sum() + np.bincount(unit, new_mean - mean[label], self.units),
-            float((count > 0.5).sum()) - np.bincount(unit, gone * (count[label] > 0.5), self.units),
-        )
+        gone = ((new_count < 0.5) & (count[label] > 0.5)).astype(np.float64)
+        sums = mean.sum() + np.bincount(unit, new_mean - mean[label], self.units)
+        left = (count > 0.5).sum() - np.bincount(unit, gone, self.units)
+        return share(np.asarray(sums, np.float64), np.asarray(left, np.float64))
 
 
 def _balance_terms(sums: Floats) -> Floats:

@@ -92,7 +92,7 @@ def _of_table(table: Any) -> list[Held | None]:
         raise InputError(
             "Labels have 2 dimensions: give one label per row, or a table of 0 and 1 with a column for each label."
         ) from None
-    missing = np.isnan(numbers).all(axis=1)
+    missing = np.asarray(np.isnan(numbers).all(axis=1))
     odd = ~np.isin(numbers, (0.0, 1.0)) & ~missing[:, None]
     if odd.any():
         row, place = np.argwhere(odd)[0]
@@ -125,7 +125,7 @@ def classes_of_sets(rows: Sequence[Held | None], usable: NDArray[np.bool_], opti
         least = max(2, options.min_class_size)
         raise InputError(f"Every label is of fewer than {least} clips: there are no pairs that share one.")
     kept = [
-        row for row in np.flatnonzero(usable) if not rows[row] or not small.issuperset(rows[row] or ())
+        row for row in np.flatnonzero(usable).tolist() if not rows[row] or not small.issuperset(rows[row] or ())
     ]  # fmt: skip
     left = [tuple(label for label in rows[row] or () if label not in small) for row in kept]
     notes = list(_notes(left, small, len(given), options))

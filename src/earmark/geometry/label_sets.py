@@ -13,40 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.geometry.pair_kernels import compiled
+from earmark.geometry import label_kernels
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-
-@compiled
-def _count_shared(first, second, starts, members, shared):
-    """How many labels the sets of each pair share; -1 stands for no set. Labels of a set rise."""
-    for p in range(first.shape[0]):
-        shared[p] = 0
-        if first[p] < 0 or second[p] < 0:
-            continue
-        a, b = starts[first[p]], starts[second[p]]
-        last_a, last_b = starts[first[p] + 1], starts[second[p] + 1]
-        while a < last_a and b < last_b:
-            if members[a] == members[b]:
-                shared[p] += 1
-                a += 1
-                b += 1
-            elif members[a] < members[b]:
-                a += 1
-            else:
-                b += 1
-
-
-@compiled
-def _find_labels(codes, labels, starts, members, held):
-    """Whether each set has a label; -1 stands for no set."""
-    for p in range(codes.shape[0]):
-        held[p] = False
-        if codes[p] >= 0:
-            for t in range(starts[codes[p]], starts[codes[p] + 1]):
-                held[p] |= members[t] == labels[p]
 
 
 class Entries(NamedTuple):
@@ -72,7 +42,7 @@ class LabelSets:
         """How many labels two sets share, for arrays of one shape; 0 where one is -1."""
         first, second = np.broadcast_arrays(first, second)
         counts = np.empty(first.size, np.int64)
-        _count_shared(
+        label_kernels.count_shared(
             np.ascontiguousarray(first).ravel(), np.ascontiguousarray(second).ravel(), self.starts, self.members, counts
         )
         return counts.reshape(first.shape)
@@ -87,7 +57,7 @@ class LabelSets:
     def holds(self, codes: Ints, labels: Ints) -> Bools:
         """Whether each set (-1: none) has a label."""
         held = np.empty(len(codes), np.bool_)
-        _find_labels(codes, labels, self.starts, self.members, held)
+        label_kernels.find_labels(codes, labels, self.starts, self.members, held)
         return held
 
 

@@ -38,17 +38,17 @@ class Indexed(NamedTuple):
 
 def read_index(file: Path) -> Indexed:
     """Every vector of an index that was not removed, with its key."""
-    data: NDArray[np.uint8] = np.memmap(file, np.uint8, mode="r") if file.stat().st_size else np.zeros(0, np.uint8)
     try:
-        return _parsed(data, file)
+        return _parsed(file.read_bytes(), file)
     except (struct.error, ValueError, IndexError) as error:
         raise InputError(f"{file} is damaged or no index of USearch ({error}): write it again.") from error
 
 
-def _parsed(data: NDArray[np.uint8], file: Path) -> Indexed:
-    rows, width = struct.unpack_from("<2I", data, 0)
+def _parsed(held: bytes, file: Path) -> Indexed:
+    data = np.frombuffer(held, np.uint8)
+    rows, width = struct.unpack_from("<2I", held, 0)
     place = 8 + rows * width
-    magic, *version, _, scalar, key, slot, _, _, dimensions, _ = _HEAD.unpack_from(data, place)
+    magic, *version, _, scalar, key, slot, _, _, dimensions, _ = _HEAD.unpack_from(held, place)
     if magic != MAGIC:
         raise ValueError("its head is missing")
     if scalar not in _SCALARS or key != _KEY_KIND or slot not in _SLOTS:
@@ -60,7 +60,7 @@ def _parsed(data: NDArray[np.uint8], file: Path) -> Indexed:
     if rows and matrix.shape[1] != dimensions:
         raise ValueError(f"{matrix.shape[1]} numbers for {dimensions} dimensions")
     place += _HEAD_BYTES
-    size, links, lowest, *_ = _GRAPH.unpack_from(data, place)
+    size, links, lowest, *_ = _GRAPH.unpack_from(held, place)
     if size != rows:
         raise ValueError(f"{size} nodes for {rows} vectors")
     place += _GRAPH.size
@@ -73,5 +73,5 @@ def _parsed(data: NDArray[np.uint8], file: Path) -> Indexed:
         raise ValueError(f"{len(data)} bytes where {int(starts[-1])} were expected")
     bytes_of_keys = data[starts[:-1, None] + np.arange(_KEY)]
     keys = np.ascontiguousarray(bytes_of_keys).view("<u8").ravel().astype(np.uint64)
-    held = keys != REMOVED
-    return Indexed(keys[held], matrix[held])
+    kept = np.flatnonzero(keys != REMOVED)
+    return Indexed(keys[kept], matrix[kept])
