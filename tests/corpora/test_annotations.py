@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -350,3 +351,20 @@ def test_a_run_on_clips_with_several_labels_and_background(field: Path, tmp_path
     assert clips.count("background: a candidate, never a query") == 4
     assert (tmp_path / "run" / "report.html").exists()
     assert main(["run", "--corpus", str(field), *words, *into, "--label-noise", "0.1"]) == 2
+
+
+def test_comparing_a_run_knows_its_label_sets(field: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ("wren", "owl", "noise", "wren;owl")
+    for name in ("dawn", "dusk"):
+        (field / f"{name}.txt").write_text("\n".join(f"{k / 2}\t{k / 2 + 0.4}\t{texts[k % 4]}" for k in range(8)))
+    words = "--metrics P@1 --group-column none --quiet --label-separator ; --background noise".split()
+    cache = ["--steps", "prepare,embed,evaluate", "--cache-dir", str(tmp_path / "cache")]
+    arguments = ["run", "--corpus", str(field), *words, *cache, "--extractor", "logmel,mfcc"]
+    assert main([*arguments, "--into", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "run"), "--json", "--quiet"]) == 0
+    rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
+    values = [row.value for row in load_scores(tmp_path / "run" / "scores.csv")]
+    assert rows["P@1:difference"]["value"] == pytest.approx(values[0] - values[1])
+    assert rows["P@1:difference"]["n"] == 12
+    assert "label_jaccard:difference" in rows

@@ -17,7 +17,7 @@ from earmark.evaluation.data import check_vectors, kept_for_reading
 from earmark.evaluation.options import GIVEN, as_names
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
-from earmark.metrics.catalogue import COMPARED
+from earmark.metrics.catalogue import COMPARED, LABELS
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors import Distances
@@ -46,7 +46,8 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row; of data frames, the name of a column that all of them have.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
+        metrics: Names, in a list or with commas; None is P@k and the separation of classes, or, of clips with several
+            labels, P@k and the metrics of labels.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row, or the name of a column: the unit of intervals and tests.
         queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
@@ -104,11 +105,14 @@ def compare(
             raise InputError(
                 f"{first} has {size} vectors and {name} has {len(vectors)}: compare embeddings of the same clips."
             )
+    chosen: Any = metrics
+    if metrics is None:
+        chosen = ("P@k", *LABELS) if label_separator or background else COMPARED
     started = time.perf_counter()
     scored = {
         name: evaluate(
             vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
-            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups, queries=queries,
+            metrics=chosen, k=k, groups=groups, queries=queries,
             seed=seed if queries else 0,
             across_groups=across_groups, min_class_size=min_class_size, label_separator=label_separator,
             background=background, ties=ties, correct=correct, device=device,

@@ -98,6 +98,17 @@ def nearest_rows(nearest: ArrayLike) -> Ints:
     return np.where(np.isfinite(given) & (given >= 0), given, -1).astype(np.int64)
 
 
+def confusions_of(close_up: CloseUp) -> Confusions:
+    """The confusions of a close-up: of clips with several labels, a neighbour that shares one confuses nothing."""
+    labels, rows = close_up.labels, nearest_rows(close_up.nearest)
+    if not (close_up.separator or close_up.background):
+        return confusions(labels, rows)
+    asking = [query for query, _ in _pairs(rows) if labels[query] != close_up.background]
+    taken = [labels[query] if close_up.agree(query, int(rows[query])) else labels[rows[query]] for query in asking]
+    count = len(asking)
+    return confusions([*(labels[query] for query in asking), *taken], [*range(count, 2 * count), *[-1] * count])
+
+
 def confusions(labels: Sequence[str | None], nearest: ArrayLike) -> Confusions:
     """Count, for every class, the classes of its clips' nearest neighbours; clips without one do not count."""
     rows = nearest_rows(nearest)
