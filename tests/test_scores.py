@@ -156,6 +156,8 @@ def test_a_row_refuses_what_it_cannot_hold(name: str, cell: Any) -> None:
 # --- facts about metrics --------------------------------------------------------------------------
 
 SPELLINGS = [
+    "label_P@1",
+    "label_jaccard",
     "overall_unsaturated",
     "f0_voicing_error",
     "si_sdr",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from earmark.corpora.annotation_files import kind_of
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import open_corpus
 from earmark.errors import InputError
+from earmark.representations import load_points, load_vectors
+from earmark.scores import load_scores
 
 RAVEN = (
     "Selection\tView\tChannel\tBegin Time (s)\tEnd Time (s)\tLow Freq (Hz)\tHigh Freq (Hz)\tSpecies\n"
@@ -188,3 +191,180 @@ def test_a_run_on_annotations(field: Path, tmp_path: Path) -> None:
     into = ["--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache")]
     assert main(["run", "--corpus", str(field), *words, *into]) == 0
     assert "across_groups" in (tmp_path / "run" / "scores.csv").read_text()
+
+
+# --- as they come from the field -----------------------------------------------------------------------------------
+
+
+def test_windows_with_several_species_are_kept_with_a_separator(field: Path) -> None:
+    (field / "all.BirdNET.selection.table.txt").write_text(BIRDNET)
+    corpus = open_corpus(str(field), label_separator=";")
+    assert spans(corpus) == [("dawn", "Eurasian Wren;Tawny Owl", 0.0, 3.0), ("dusk", "Tawny Owl", 1.0, 4.0)]
+    assert "1 span with several labels" in corpus.notes[1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-16-be"])
+def test_raven_and_audacity_in_utf16_and_with_decimal_commas(field: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    text = RAVEN.replace("0.5\t1.0", "0,5\t1,0").replace("wren", "Zaunkönig")
+    (field / "dawn.Table.1.selections.txt").write_bytes((mark + text).encode(encoding))
+    (field / "dusk.txt").write_bytes((mark + "0,25\t0,75\tKauz\n").encode(encoding))
+    expected = [("dawn", "Zaunkönig", 0.5, 1.0), ("dawn", "owl", 2.0, 2.75), ("dusk", "Kauz", 0.25, 0.75)]
+    assert spans(open_corpus(str(field))) == expected
+
+
+def test_several_tables_of_a_recording_and_selections_that_overlap(field: Path) -> None:
+    (field / "dawn.Table.1.selections.txt").write_text(RAVEN)
+    (field / "dawn.Table.2.selections.txt").write_text(RAVEN.replace("0.5\t1.0", "0.75\t1.25"))
+    corpus = open_corpus(str(field))
+    # The owl stands in both tables and is one clip; the wrens overlap and are two.
+    assert spans(corpus) == [("dawn", "wren", 0.5, 1.0), ("dawn", "wren", 0.75, 1.25), ("dawn", "owl", 2.0, 2.75)]
+
+
+def test_selections_on_several_channels_are_told(field: Path) -> None:
+    (field / "dawn.Table.1.selections.txt").write_text(RAVEN.replace("2\tSpectrogram 1\t1\t", "2\tSpectrogram 1\t2\t"))
+    assert any("on channels 1, 2" in note for note in open_corpus(str(field)).notes)
+
+
+def test_a_sequence_of_files_counts_from_the_offset_in_each(field: Path) -> None:
+    lines = [
+        "Selection\tView\tChannel\tBegin Time (s)\tEnd Time (s)\tBegin File\tFile Offset (s)\tSpecies",
+        "1\tSpectrogram 1\t1\t1.0\t1.5\tdawn.wav\t1.0\twren",
+        "2\tSpectrogram 1\t1\t5.0\t5.5\tdusk.wav\t1.0\towl",
+    ]
+    (field / "night.selections.txt").write_text("\n".join(lines))
+    assert spans(open_corpus(str(field))) == [("dawn", "wren", 1.0, 1.5), ("dusk", "owl", 1.0, 1.5)]
+
+
+def test_annotations_in_another_folder_than_their_recordings(field: Path, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    header = RAVEN.splitlines()[0]
+    row = f"1\tSpectrogram 1\t1\t0.5\t1.0\t0\t4000\twren\t{field / 'dawn.wav'}"
+    (tables / "mine.txt").write_text(f"{header}\tBegin Path\n{row}\n")
+    corpus = open_corpus(str(tables))
+    assert [(clip.id, clip.label, clip.group) for clip in corpus] == [("dawn.wav#0.5-1", "wren", "dawn.wav")]
+
+
+BIRDNET_CSV = (
+    "Start (s),End (s),Scientific name,Common name,Confidence,File\n"
+    "0.0,3.0,Troglodytes troglodytes,Eurasian Wren,0.91,/home/ada/dawn.wav\n"
+    "1.0,4.0,Strix aluco,Tawny Owl,0.7,/home/ada/dawn.wav\n"
+)
+BIRDNET_KALEIDOSCOPE = (
+    "INDIR,FOLDER,IN FILE,OFFSET,DURATION,scientific_name,common_name,confidence,lat,lon,week,overlap,sensitivity\n"
+    "/home/ada,field,dawn.wav,0.0,3.0,Troglodytes troglodytes,Eurasian Wren,0.91,-1,-1,-1,0,1\n"
+    "/home/ada,field,dawn.wav,1.0,3.0,Strix aluco,Tawny Owl,0.7,-1,-1,-1,0,1\n"
+)
+BIRDNET_AUDACITY = "0.0\t3.0\tEurasian Wren\t0.91\n1.0\t4.0\tTawny Owl\t0.7\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("dawn.BirdNET.results.csv", BIRDNET_CSV),
+        ("dawn.BirdNET.results.kaleidoscope.csv", BIRDNET_KALEIDOSCOPE),
+        ("dawn.BirdNET.results.txt", BIRDNET_AUDACITY),
+    ],
+)
+def test_every_table_that_birdnet_analyzer_writes(name: str, text: str, field: Path) -> None:
+    (field / name).write_text(text)
+    assert spans(open_corpus(str(field))) == [("dawn", "Eurasian Wren", 0.0, 3.0), ("dawn", "Tawny Owl", 1.0, 4.0)]
+
+
+# --- the worst clips out, and in again --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(field: Path, tmp_path: Path) -> Path:
+    for name in ("dawn", "dusk"):
+        lines = [f"{k / 2}\t{k / 2 + 0.4}\t{('wren', 'owl', 'tit')[k % 3]}" for k in range(7)]
+        (field / f"{name}.txt").write_text("\n".join(lines))
+    words = "--extractor logmel --metrics P@1,GSR --across-groups --steps prepare,embed,evaluate --quiet".split()
+    into = ["--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["run", "--corpus", str(field), *words, *into]) == 0
+    return tmp_path / "run"
+
+
+def test_the_worst_clips_of_a_run_as_selection_tables_open_again(run: Path, tmp_path: Path) -> None:
+    points = load_points(run, "field", "logmel flatten", "cosine")
+    look = tmp_path / "look"
+    assert main(["export", str(run), "--as", "raven", "--worst", "6", "--into", str(look), "--quiet"]) == 0
+    ids = load_vectors(run, "field", "logmel flatten").ids
+    hit, score = points["across_groups", "P@1"], points["across_groups", "GSR"]
+    expected = sorted(range(len(ids)), key=lambda row: (hit[row], score[row]))[:6]
+    header, *rows = [line.split("\t") for line in (look / "all.selections.txt").read_text().splitlines()]
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    assert [row["Clip"] for row in table] == [ids[row] for row in expected]
+    nearest = points["across_groups", "nearest_row"]
+    labels = load_vectors(run, "field", "logmel flatten").labels
+    assert [row["Nearest Label"] for row in table] == [labels[int(nearest[row])] for row in expected]
+    assert [float(row["GSR"]) for row in table] == pytest.approx([score[row] for row in expected], abs=1e-4)
+    # In the list a recording begins where the one before it ends; offsets are its own.
+    first = table[0]["Begin File"]
+    for row in table:
+        shift = 0.0 if row["Begin File"] == first else 4.0
+        assert float(row["Begin Time (s)"]) == pytest.approx(float(row["File Offset (s)"]) + shift)
+    again = open_corpus(str(look))
+    assert {clip.id: clip.label for clip in again} == {ids[row]: labels[row] for row in expected}
+    by_recording = sorted(file.name for file in look.glob("*.Table.1.selections.txt"))
+    assert by_recording == sorted({f"{Path(row['Begin File']).stem}.Table.1.selections.txt" for row in table})
+
+
+def test_the_worst_clips_as_tracks_of_audacity(run: Path, tmp_path: Path) -> None:
+    look = tmp_path / "look"
+    assert main(["export", str(run), "--as", "audacity", "--worst", "3", "--into", str(look), "--quiet"]) == 0
+    lines = [line for file in sorted(look.glob("*_labels.txt")) for line in file.read_text().splitlines()]
+    assert len(lines) == 3
+    assert all("(nearest: " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--systems", "logmel flaten"], 'Did you mean "logmel flatten"?'),
+        (["--protocol", "across"], "no neighbours under the protocol 'across'"),
+        (["--worst", "0"], "at least 1"),
+        (["--distance", "euclidean"], "no distance 'euclidean'"),
+    ],
+)
+def test_selections_that_cannot_be_had(
+    words: list[str], message: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(run), "--as", "raven", *words, "--into", str(tmp_path / "look")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_run_on_clips_with_several_labels_and_background(field: Path, tmp_path: Path) -> None:
+    texts = ("wren", "owl", "noise", "wren;owl")
+    for name in ("dawn", "dusk"):
+        lines = [f"{k / 2}\t{k / 2 + 0.4}\t{texts[k % 4]}" for k in range(8)]
+        (field / f"{name}.txt").write_text("\n".join(lines))
+    words = "--extractor logmel --across-groups --quiet --label-separator ; --background noise".split()
+    into = ["--into", str(tmp_path / "run"), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["run", "--corpus", str(field), *words, *into]) == 0
+    scores = load_scores(tmp_path / "run" / "scores.csv")
+    assert scores.row("P@1", protocol="all").n == 12
+    assert scores.row("label_jaccard", protocol="across_groups").status == "ok"
+    assert scores.row("GSR", protocol="all").status == "not_applicable"
+    clips = (tmp_path / "run" / "clips.csv").read_text()
+    assert clips.count("background: a candidate, never a query") == 4
+    assert (tmp_path / "run" / "report.html").exists()
+    assert main(["run", "--corpus", str(field), *words, *into, "--label-noise", "0.1"]) == 2
+
+
+def test_comparing_a_run_knows_its_label_sets(field: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ("wren", "owl", "noise", "wren;owl")
+    for name in ("dawn", "dusk"):
+        (field / f"{name}.txt").write_text("\n".join(f"{k / 2}\t{k / 2 + 0.4}\t{texts[k % 4]}" for k in range(8)))
+    words = "--metrics P@1 --group-column none --quiet --label-separator ; --background noise".split()
+    cache = ["--steps", "prepare,embed,evaluate", "--cache-dir", str(tmp_path / "cache")]
+    arguments = ["run", "--corpus", str(field), *words, *cache, "--extractor", "logmel,mfcc"]
+    assert main([*arguments, "--into", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "run"), "--json", "--quiet"]) == 0
+    rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
+    values = [row.value for row in load_scores(tmp_path / "run" / "scores.csv")]
+    assert rows["P@1:difference"]["value"] == pytest.approx(values[0] - values[1])
+    assert rows["P@1:difference"]["n"] == 12
+    assert "label_jaccard:difference" in rows

@@ -46,7 +46,8 @@ class Scheme:
 
     `units[place]` is the unit of a place, `unit_codes` the label of each unit; units are numbered block by block,
     block b holds `starts[b]` to `starts[b + 1]`. `arrangements` counts the distinct ones, the given one among them.
-    `ignored` says that clips have groups which the shuffles do not respect.
+    `ignored` says that clips have groups which the shuffles do not respect. Where labels are sets, which share labels
+    and so cannot trade names, arrangements are drawn and never gone through; their number is then the least there are.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Scheme:
     unit_codes: Ints
     starts: Ints
     ignored: bool = False
+    blind: bool = True  # whether the metrics are blind to the names of classes, as they are not to label sets
 
     @property
     def label(self) -> str:
@@ -69,7 +71,7 @@ class Scheme:
 
     def exact(self, permutations: int) -> bool:
         """Whether all arrangements are gone through, because there are no more of them than shuffles asked for."""
-        return self.name != "clips" and self.arrangements <= permutations
+        return self.blind and self.name != "clips" and self.arrangements <= permutations
 
     def draws(self, permutations: int) -> int:
         """How many arrangements a null of `permutations` shuffles holds; enumerated, all but the given one."""
@@ -138,8 +140,9 @@ def scheme_of(layout: Layout, *, ignore_groups: bool = False) -> Scheme:
     name = "blocks" if by_group and by_clip else "whole_groups" if by_group else "inside_groups" if by_clip else ""
     found = arrangements(unit_codes, starts, layout.classes)
     return Scheme(
-        name if found > 1 else "", _reason(found, sizes[whole], alike, by_group), found, units, unit_codes, starts
-    )
+        name if found > 1 else "", _reason(found, sizes[whole], alike, by_group), found, units, unit_codes, starts,
+        blind=layout.sets is None,
+    )  # fmt: skip
 
 
 def _strata(sizes: Ints) -> Ints:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from earmark.calibrate import deletion_kernels as kernels
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, PAIR_SHARES
 from earmark.geometry.factors import Factors
+from earmark.geometry.label_sets import Partners, partners_of
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import ROWS, Swept, pair_distances, summed_operand
@@ -184,7 +185,14 @@ class Pairs:
         whole = np.bincount(cells.units[cells.counts == self.sizes[cells.codes]], minlength=len(self.units))
         return np.asarray(self.layout.classes - whole < 2)
 
+    def label_partners(self, protocol: str) -> Partners:
+        """Who shares a label with whom, where clips may have several."""
+        assert self.layout.sets is not None
+        return partners_of(self.layout.sets, self.layout.codes, self.units.of, across=protocol != "all")
+
     def answerable(self, protocol: str) -> NDArray[np.bool_]:
+        if self.layout.sets is not None:
+            return self.label_partners(protocol).answerable
         return np.asarray(self._partners(protocol) > 0)
 
     def _partners(self, protocol: str) -> Floats:

@@ -201,10 +201,11 @@ def leave_out_groups(
 
 
 @compiled
-def leave_out_of_lists(places, rows, codes, units, answerable, sole, k, hits, counts, unresolved):
-    """Changes of the summed hits among the first k neighbours of `rows` when a unit is left out of their lists.
+def leave_out_of_lists(places, rows, worth, units, answerable, sole, k, hits, counts, unresolved):
+    """Changes of the summed worth of the first k neighbours of `rows` when a unit is left out of their lists.
 
-    places: [rows, K], K > k, -1 past the last candidate. sole: the unit that holds all partners of a place, or -1.
+    places: [rows, K], K > k, -1 past the last candidate. worth: [rows, K], what each neighbour counts.
+    sole: the unit that holds all partners of a place, or -1.
     unresolved: the unit without which a list is too short to tell, or -1.
     """
     depth = places.shape[1]
@@ -213,9 +214,9 @@ def leave_out_of_lists(places, rows, codes, units, answerable, sole, k, hits, co
         unresolved[r] = -1
         if not answerable[me] or places[r, k - 1] < 0:
             continue
-        found = 0
+        found = 0.0
         for t in range(k):
-            found += codes[places[r, t]] == codes[me]
+            found += worth[r, t]
         hits[units[me]] -= found
         counts[units[me]] -= 1.0
         if sole[me] >= 0:
@@ -228,11 +229,12 @@ def leave_out_of_lists(places, rows, codes, units, answerable, sole, k, hits, co
                 seen |= units[places[r, s]] == u
             if seen:
                 continue
-            left = taken = s = 0
+            left = 0.0
+            taken = s = 0
             while s < depth and places[r, s] >= 0 and taken < k:
                 if units[places[r, s]] != u:
                     taken += 1
-                    left += codes[places[r, s]] == codes[me]
+                    left += worth[r, s]
                 s += 1
             if taken == k:
                 hits[u] += left - found

@@ -10,7 +10,8 @@ correction the factors of the points do not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from earmark.calibrate import deletion_kernels as kernels
 from earmark.calibrate._deletion_pairs import Floats, Ints, Pairs, Sums, Units, put, share, units_of
 from earmark.calibrate._devices import torch_device
 from earmark.calibrate.closed_forms import CONTRAST, FARTHEST, HUBNESS, PAIR_SHARES
+from earmark.calibrate.labels import label_sets_of, worth_of
 from earmark.geometry import hubness as hubs
 from earmark.geometry.factors import Factors
+from earmark.geometry.label_sets import partners_of
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept, search_without
@@ -90,6 +93,10 @@ class Work(Pairs):
         for k in ks:
             if k < self.layout.n:
                 yield f"P@{k}", self._precision(protocol, k)
+        if "label_P@1" in self.metrics:
+            yield "label_P@1", self._label_precision(protocol)
+        if "label_jaccard" in self.metrics:
+            yield "label_jaccard", self._mean_worth(protocol, 1, partial(worth_of, self.layout, "label_jaccard"))
         near = np.where(answerable, swept.nearest_other, np.nan)
         if "GSR" in self.metrics:
             yield "GSR", self.changes[protocol, "GSR"].mean(separation.gsr(near, swept.own_mean))
@@ -107,6 +114,8 @@ class Work(Pairs):
 
     def _sole_units(self, protocol: str) -> Ints:
         """The unit that holds all partners of a place, -1 where there are several: without it, a query has none."""
+        if self.layout.sets is not None:
+            return self.label_partners(protocol).sole
         cells, layout = self.cells, self.layout
         count = np.diff(cells.starts)[layout.codes]
         first = cells.units[cells.starts[layout.codes]]
@@ -129,21 +138,60 @@ class Work(Pairs):
         return np.column_stack([places, np.full(len(places), -1)])
 
     def _precision(self, protocol: str, k: int) -> Floats:
-        layout, answerable = self.layout, self.answerable(protocol)
-        places, every = self._complete(self.swept[protocol].neighbours.places), np.arange(layout.n)
-        change, unresolved = Sums.zeros(len(self.units)), np.empty(layout.n, np.int64)
+        return self._mean_worth(protocol, k, partial(worth_of, self.layout, "P@k")) / k
+
+    def _mean_worth(self, protocol: str, k: int, worth: Callable[[Ints, Ints], Floats]) -> Floats:
+        """The mean, over the places that can be answered, of what their k nearest count together."""
+        answerable, every = self.answerable(protocol), np.arange(self.layout.n)
+        places = self._complete(self.swept[protocol].neighbours.places)
+        change, unresolved = Sums.zeros(len(self.units)), np.empty(self.layout.n, np.int64)
+        each = worth(every, places)
         kernels.leave_out_of_lists(
-            places, every, layout.codes, self.units.of, answerable, self._sole_units(protocol), k,
+            places, every, each, self.units.of, answerable, self._sole_units(protocol), k,
             change.totals, change.counts, unresolved,
         )  # fmt: skip
-        hits = np.where(places[:, :k] >= 0, layout.codes[places[:, :k]] == layout.codes[:, None], False).sum(axis=1)
-        measured = np.where(answerable & (places[:, k - 1] >= 0), hits, np.nan)
+        measured = np.where(answerable & (places[:, k - 1] >= 0), each[:, :k].sum(axis=1), np.nan)
         rows = np.flatnonzero(unresolved >= 0)
         if len(rows):
             left = self._without(protocol, rows, unresolved[rows], k)
-            again = (layout.codes[left] == layout.codes[rows][:, None]).sum(axis=1).astype(np.float64)
+            again = worth(rows, left).sum(axis=1)
             put(change, unresolved[rows], measured[rows], np.where(left[:, k - 1] >= 0, again, np.nan))
-        return change.mean(measured) / k
+        return change.mean(measured)
+
+    def _label_precision(self, protocol: str) -> Floats:
+        """The mean over labels of how often the nearest neighbour of a clip with a label has it, without each unit."""
+        layout, units = self.layout, self.units
+        sets = label_sets_of(layout)
+        asking = partners_of(sets, layout.codes, units.of, across=protocol != "all", by_label=True)
+        places = self._complete(self.swept[protocol].neighbours.places)
+        nearest = places[:, 0]
+        own, near = units.of, np.where(nearest >= 0, units.of[nearest], -1)
+        second = self._nearest_beside(protocol, places, near)
+
+        def hits(found: Ints) -> Floats:
+            codes = np.where(found >= 0, layout.codes[found], -1)[asking.entries.places]
+            held = sets.holds(codes, asking.entries.labels).astype(np.float64)
+            return np.where(asking.answerable & (codes >= 0), held, np.nan)
+
+        before, nothing = hits(nearest), np.full(len(asking.answerable), np.nan)
+        of_entry = asking.entries.places
+        changes = _ByLabel(sets.labels, len(units), asking.entries.labels, before)
+        changes.put(own[of_entry], nothing)
+        changes.put(np.where(asking.sole != own[of_entry], asking.sole, -1), nothing)
+        changed = near[of_entry]
+        changed = np.where((changed == own[of_entry]) | (changed == asking.sole), -1, changed)
+        changes.put(changed, hits(second))
+        return changes.means()
+
+    def _nearest_beside(self, protocol: str, places: Ints, units: Ints) -> Ints:
+        """The nearest of every place that is not of a unit; -1 where there is none."""
+        of = np.where(places >= 0, self.units.of[places], -1)
+        stays = (of != units[:, None]) & (places >= 0)
+        second = np.where(stays.any(axis=1), places[np.arange(len(places)), stays.argmax(axis=1)], -1)
+        rows = np.flatnonzero((second < 0) & (units >= 0) & (places[:, -1] >= 0))  # cut off before another unit came
+        if len(rows):
+            second[rows] = self._without(protocol, rows, units[rows], 1)[:, 0]
+        return second
 
     def _point_balance(self, protocol: str) -> Floats:
         change = Sums.zeros(len(self.units))
@@ -269,6 +317,39 @@ class Work(Pairs):
         order = np.argsort(event_units.ravel()[used], kind="stable")
         starts = np.searchsorted(event_units.ravel()[used][order], np.arange(len(units) + 1))
         return starts, event_places.ravel()[used][order], steps.ravel()[used][order]
+
+
+class _ByLabel:
+    """Means over labels, each a mean over its clips, and how leaving out units changes them."""
+
+    def __init__(self, labels: int, units: int, label_of: Ints, before: Floats) -> None:
+        self.labels, self.units, self.label_of, self.before = labels, units, label_of, before
+        self.keys: list[Ints] = []
+        self.totals: list[Floats] = []
+        self.counts: list[Floats] = []
+
+    def put(self, units: Ints, after: Floats) -> None:
+        """The term of each clip and label becomes another one without a unit (-1: nothing changes); NaN is no term."""
+        chosen = (units >= 0) & np.isfinite(self.before)
+        now, was = after[chosen], self.before[chosen]
+        self.keys.append(units[chosen] * self.labels + self.label_of[chosen])
+        self.totals.append(np.nan_to_num(now) - was)
+        self.counts.append(np.isfinite(now) - 1.0)
+
+    def means(self) -> Floats:
+        """The mean over labels without each unit."""
+        valid = np.isfinite(self.before)
+        total = np.bincount(self.label_of[valid], self.before[valid], self.labels).astype(np.float64)
+        count = np.bincount(self.label_of[valid], minlength=self.labels).astype(np.float64)
+        keys, slot = np.unique(np.concatenate(self.keys), return_inverse=True)
+        unit, label = np.divmod(keys, self.labels)
+        new_total = total[label] + np.bincount(slot, np.concatenate(self.totals), len(keys))
+        new_count = count[label] + np.bincount(slot, np.concatenate(self.counts), len(keys))
+        mean, new_mean = (np.nan_to_num(share(a, b)) for a, b in ((total, count), (new_total, new_count)))
+        gone = ((new_count < 0.5) & (count[label] > 0.5)).astype(np.float64)
+        sums = mean.sum() + np.bincount(unit, new_mean - mean[label], self.units)
+        left = (count > 0.5).sum() - np.bincount(unit, gone, self.units)
+        return share(np.asarray(sums, np.float64), np.asarray(left, np.float64))
 
 
 def _balance_terms(sums: Floats) -> Floats:

@@ -22,6 +22,7 @@ from earmark.calibrate._arrangements import Scheme, scheme_of
 from earmark.calibrate._devices import torch_device
 from earmark.calibrate._null_job import Draws, Job
 from earmark.calibrate.closed_forms import BALANCE, CALIBRATED, CLASS_MEANS, CLASS_SUMS, FARTHEST
+from earmark.calibrate.labels import LABEL_METRICS, label_null
 from earmark.geometry import kernels as tiles
 from earmark.geometry.factors import Factors
 from earmark.geometry.layout import Layout
@@ -30,8 +31,8 @@ from earmark.geometry.sweep import Swept
 from earmark.workers import Workers
 
 __all__ = [
-    "CALIBRATED", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed", "null_distributions",
-    "scheme_of",
+    "CALIBRATED", "LABEL_METRICS", "MEANS", "Null", "Scheme", "against_null", "has_null", "neighbours_needed",
+    "null_distributions", "scheme_of",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -77,12 +78,14 @@ def against_null(value: float, shuffled: Floats, *, higher_is_better: bool = Tru
 
 def has_null(metric: str) -> bool:
     """Whether a metric is one that shuffled labels are measured by."""
-    return metric in CALIBRATED or metric.startswith("P@")
+    return metric in CALIBRATED | LABEL_METRICS or metric.startswith("P@")
 
 
 def neighbours_needed(layout: Layout) -> int:
     """How many neighbours to keep so that a shuffled class rarely fills a whole list."""
     low, high = DEPTHS
+    if layout.sets is not None:  # no neighbour of another class is looked for
+        return low
     shares = _shares(layout, scheme_of(layout))
     share = float(np.mean(shares**high)) ** (1 / high)
     return int(np.clip(np.ceil(np.log(1e-3) / np.log(share)) if share < 1 else high, low, high))
@@ -123,8 +126,8 @@ def null_distributions(
 
     `scheme` is `scheme_of(layout)`, where the caller has it. When it has no more arrangements than `permutations`, the
     values are those of every arrangement but the given one (`scheme.exact`, `scheme.draws`), so there may be none.
-    `metrics` names any of CALIBRATED; `ks` the k of P@k (each at most the neighbours of the sweep); `factors` correct
-    the distances, as they did in the sweep.
+    `metrics` names any of CALIBRATED and LABEL_METRICS; `ks` the k of P@k (each at most the neighbours of the sweep);
+    `factors` correct the distances, as they did in the sweep.
     `device` says where: the shuffles are the same everywhere, P@k is equal, and the others are to rounding.
     `rows` are the places that ask, where not all did: the values, of P@k and of MEANS, are means over them.
     `progress` is called with the share of the work just done, 0 to 1.
@@ -135,6 +138,20 @@ def null_distributions(
     if not draws.count:
         return found
     tick = progress or (lambda _: None)
+    by_label = metrics & LABEL_METRICS
+    if by_label or layout.sets is not None:
+        together = ks if layout.sets is not None else ()
+        with Workers(threads) as workers:
+            for name in swept:
+                done = lambda share: tick(share / len(swept))  # noqa: E731
+                found[name] = label_null(layout, draws, swept[name], name, by_label, together, workers, done)
+        if layout.sets is not None or not (ks or metrics & CALIBRATED):
+            return found
+        rest = null_distributions(
+            space, layout, swept, metrics - by_label, ks, permutations, scheme=scheme, factors=factors, seed=seed,
+            threads=threads, memory=memory, device=device, rows=rows,
+        )  # fmt: skip
+        return {name: found[name] | rest[name] for name in swept}
     asking = np.arange(layout.n) if rows is None else rows
     work = draws.count * layout.n * space.points.shape[1] * AS_PRODUCTS
     where = torch_device(device, work) if rows is None else None

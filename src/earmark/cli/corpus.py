@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.cli.columns import add_columns, columns_of
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
+from earmark.evaluation.options import Options
 from earmark.places import locate
 from earmark.tables import MISSING, aligned, write_csv
 from earmark.vectors.class_samples import MEANING
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
             )
             add_columns(action)
+            flags.add_flags(action, Options, ("label_separator",))
         if writes:
             action.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
         return action
@@ -198,7 +200,7 @@ def _describe(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
     corpus = _opened(args)
     found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
-    rows, outlook = found.as_dicts(), outlooks(corpus)
+    rows, outlook = found.as_dicts(), outlooks(corpus, args.label_separator or "")
     if args.out and locate(args.out).suffix.lower() == ".csv":
         write_csv(locate(args.out), list(rows[0]) if rows else [], rows)
     elif args.out:
@@ -278,7 +280,9 @@ def _folder(into: str) -> Path:
 
 
 def _opened(args: argparse.Namespace) -> Corpus:
-    corpus = open_corpus(args.spec, **columns_of(args), needs_labels=args.action == "prepare")
+    corpus = open_corpus(
+        args.spec, **columns_of(args), label_separator=args.label_separator, needs_labels=args.action == "prepare"
+    )
     if getattr(args, "sample", None):
         corpus = corpus.sampled(args.sample, args.seed or 0)
     if not args.quiet:

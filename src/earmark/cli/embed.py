@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from earmark.atomic import replacing
-from earmark.cli import options
+from earmark.cli import flags, options
 from earmark.cli.columns import add_columns, columns_of
 from earmark.embedding import pooling
 from earmark.embedding.embed import Embedded, embed, settle_reduction
 from earmark.embedding.pca import reduce
 from earmark.errors import UsageError
+from earmark.evaluation.options import Options
 from earmark.extractors.catalogue import open_on
 from earmark.places import locate
 from earmark.wording import counted
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(pooling.POOLINGS)}; a+b concatenates (default: the extractor's own)",
     )  # fmt: skip
     add_columns(parser)
+    flags.add_flags(parser, Options, ("label_separator",))
     parser.add_argument("--groups", metavar="COLUMN", help="the same as --group-column")
     parser.add_argument(
         "--pca", metavar="N", help="keep N principal components, fitted on these clips; 100w scales each to variance 1"
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     extractor = open_on(args.device, args.extractor)
     variants = [pooling.parse(text) for text in args.pool or [extractor.card.pooling]]
     reductions = {of.pooling: settle_reduction(of, args.pca, whiten=args.whiten) for of in variants}
-    corpus = open_corpus(args.audio, **columns_of(args), needs_labels=False)
+    corpus = open_corpus(args.audio, **columns_of(args), label_separator=args.label_separator, needs_labels=False)
     clips = corpus.at_speed(args.speed).clips
     found = embed(
         clips,

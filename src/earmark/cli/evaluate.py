@@ -2,8 +2,10 @@
 
 VECTORS: .npy, .npz, .parquet, .csv or .pt, one row per clip. LABELS: .csv, .txt, .npy, .npz or .parquet, one per
 clip; joined by id when both files have an id column, or by a column (path, file, …) that holds the ids of the other
-file. Without LABELS, labels inside VECTORS are used. Labels, groups, ids and an index are never dimensions of the
-vectors, in whichever file they lie; stderr says what was used as what. Files may be URLs (s3://bucket/vectors.npz).
+file. Without LABELS, labels inside VECTORS are used. VECTORS may also be a database of Perch Hoplite or
+BirdNET-Analyzer, or a folder of embeddings of BirdNET-Analyzer. Labels, groups, ids and an index are never dimensions
+of the vectors, in whichever file they lie; stderr says what was used as what. Files may be URLs
+(s3://bucket/vectors.npz).
 
 With --distances FILE there are no VECTORS: the distances were computed elsewhere (DTW, listeners, another tool), and
 LABELS stands alone.
@@ -29,6 +31,9 @@ EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
   earmark evaluate vectors.npz clips.csv --sample 50x5
   earmark evaluate million.npy labels.txt --queries 20000
+  earmark evaluate my_hoplite_db --across-groups
+  earmark evaluate windows.npz windows.csv --label-separator ";" --background none
+  earmark evaluate windows.parquet --label-column "wren,owl,tit" --groups recording
   earmark evaluate --distances dtw.npy labels.csv --ids names.txt --distance-name dtw --permutations
   earmark evaluate --distances pairs.csv labels.csv --pair-columns sound1,sound2,rating
 """
@@ -60,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         points, joined.labels, groups=joined.groups, ids=joined.ids,
         system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
         progress=not args.quiet, distance_name=args.distance_name or GIVEN,
-        **{**flags.given(args, Options), "per_point": args.per_point is not None},
+        **{**_label_sets(joined), **flags.given(args, Options), "per_point": args.per_point is not None},
     )  # fmt: skip
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
@@ -74,8 +79,17 @@ def _read_vectors(args: argparse.Namespace) -> vectors.Joined:
         raise UsageError("Give a file of vectors, or distances with --distances FILE.")
     return vectors.read_labelled(
         args.vectors, args.labels,
-        key=args.key, label_column=args.label_column, groups=args.groups, dimensions=args.dimensions,
+        key=args.key, label_column=args.label_column, label_separator=args.label_separator or "", groups=args.groups,
+        dimensions=args.dimensions,
     )  # fmt: skip
+
+
+def _label_sets(joined: vectors.Joined | vectors.LabelledDistances) -> dict[str, str]:
+    """How the files tell of several labels or none, where they do and no flag says it."""
+    if not isinstance(joined, vectors.Joined):
+        return {}
+    told = {"label_separator": joined.separator, "background": joined.background}
+    return {name: value for name, value in told.items() if value}
 
 
 def _read_distances(args: argparse.Namespace, files: list[str]) -> vectors.LabelledDistances:

@@ -1,4 +1,5 @@
-"""Results for other places: a model repository on the Hugging Face Hub, mteb, Every Eval Ever; a corpus as Croissant.
+"""Results for other places: a model repository on the Hugging Face Hub, mteb, Every Eval Ever; a corpus as Croissant;
+the worst clips for Raven and Audacity.
 
 SOURCE: a score table, a run folder, a plain table of models and datasets, results of mteb, or published:NAME; for
 croissant a corpus, as `earmark corpus describe` takes it. Only what was measured is exported. Nothing is sent anywhere.
@@ -7,6 +8,8 @@ croissant a corpus, as `earmark corpus describe` takes it. Only what was measure
   mteb       PLACE/MODEL/REVISION/TASK.json, as mteb saves and loads results
   eee        PLACE/SUITE/DEVELOPER/MODEL/UUID.json, records of Every Eval Ever, with intervals
   croissant  PLACE/croissant.json, where PLACE is the folder that holds the recordings
+  raven      selection tables of the worst clips of a run (--worst 50): one for each recording, and one of all
+  audacity   tracks of labels of the same clips, one for each recording
   scores     PLACE as a score table (.csv, .json, .jsonl, .parquet), for `earmark submit` and all other commands
 """
 
@@ -30,16 +33,18 @@ from earmark.exchange import (
 )
 from earmark.exchange.every_eval_ever import RELATIONSHIPS
 from earmark.exchange.mteb_results import NO_LANGUAGE
+from earmark.exchange.selection_tables import PROGRAMS
 from earmark.places import locate
 from earmark.scores import LEADING, METRICS, Scores
 from earmark.scores.rows import distinct
 
-KINDS = ("hf", "mteb", "eee", "croissant", "scores")
+KINDS = ("hf", "mteb", "eee", "croissant", *PROGRAMS, "scores")
 EXAMPLES = """examples:
   earmark export run --as hf --systems "wavlm mean" --dataset me/my-sounds --into my-model
   earmark export run --as hf --systems "wavlm mean" --rename "wavlm mean=wavlm-base" --into . --card README.md
   earmark export scores.csv --as mteb --metrics P@1,GSR --distance cosine --into results
   earmark export run --as eee --organisation "Lab for Birdsong" --relationship third_party --into data
+  earmark export run --as raven --worst 50 --systems "perch mean" --into look
   earmark export recordings/ --as croissant --into recordings
   earmark export mteb/results --as scores --metrics accuracy --into scores.csv
 """
@@ -57,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--distance", "NAME", "rows of this distance alone"),
         ("--correction", "NAME", "rows of this hubness correction alone, or none"),
         ("--protocol", "NAME", "rows of this protocol alone, such as across_groups"),
+        ("--subset", "NAME", "raven, audacity: the subset, where there are several"),
+        ("--worst", 50, "raven, audacity: how many clips, those first whose nearest neighbour is of another class"),
     )
     what.add_argument(
         "--rename", action="append", metavar="OLD=NEW", help="a system's name there, such as ORGANISATION/MODEL"
@@ -83,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.into} is a file; give a folder to write into.")
     if args.kind == "croissant":
         written, remarks = _corpus(args, place)
+    elif args.kind in PROGRAMS:
+        written, remarks = _worst(args, place)
     else:
         written, remarks = _results(args, place)
     if args.json:
@@ -101,6 +110,17 @@ def _corpus(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[str
     if not place.is_dir():
         raise UsageError(f"{args.into} is no folder; give the one that holds the recordings.")
     return write_croissant(open_corpus(args.source), place)
+
+
+def _worst(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[str]]:
+    from earmark.representations.worst import write_worst
+
+    if len(args.systems or ()) > 1:
+        raise UsageError("Selections are of one system: name one with --systems.")
+    return write_worst(
+        args.source, place, args.kind, worst=args.worst, system=(args.systems or [None])[0], subset=args.subset,
+        distance=args.distance, correction=args.correction, protocol=args.protocol,
+    )  # fmt: skip
 
 
 def _results(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[str]]:

@@ -93,7 +93,8 @@ def add_flags(
     for name in wanted:
         field = model.model_fields[spellings.get(name, (name,))[0]]
         flag, settings = _flag_of(name, field, (texts or {}).get(name))
-        parser.add_argument(flag, dest=name, default=None, **settings)
+        spelled = (flag, "--group-column") if (model, name) == (VectorFiles, "groups") else (flag,)
+        parser.add_argument(*spelled, dest=name, default=None, **settings)
 
 
 def add_vectors(parser: argparse.ArgumentParser, **texts: str) -> None:
@@ -155,7 +156,8 @@ def add_labels(parser: argparse.ArgumentParser, **texts: str) -> None:
     """Flags of labels and groups."""
     group = parser.add_argument_group("labels and groups")
     add_flags(group, VectorFiles, ("label_column", "groups"), texts)
-    add_flags(group, Options, ("across_groups", "min_class_size", "k", "seed"), texts)
+    wanted = ("across_groups", "min_class_size", "label_separator", "background", "k", "seed")
+    add_flags(group, Options, wanted, texts)
 
 
 def add_cache(parser: argparse._ActionsContainer) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from earmark.cli import flags, options, spreading
 from earmark.cli.columns import add_columns
 from earmark.errors import UsageError
-from earmark.metrics.catalogue import STANDARD
+from earmark.metrics.catalogue import LABELS, STANDARD
 from earmark.places import locate
 from earmark.report import to_text
 from earmark.report.points import point_columns
@@ -53,7 +53,7 @@ EXAMPLES = """examples:
   earmark run config.yaml --slurm earmark.slurm --shards 40 --sbatch partition=long,time=08:00:00
 """
 
-SHOWN = (*STANDARD, "NMI")
+SHOWN = (*STANDARD, *LABELS, "NMI")
 """Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
 
 
@@ -72,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         group, RunConfig,
         ("metrics", "k", "hub_k", "ties", "queries", "permutations", "shuffle", "intervals", "bootstrap",
-         "across_groups", "min_class_size", "copies", "label_noise", "dtw", "probe", "seed"),
+         "across_groups", "min_class_size", "label_separator", "background", "copies",
+         "label_noise", "dtw", "probe", "seed"),
     )  # fmt: skip
     column = CorpusEntry.model_fields["groups"].description
     group.add_argument("--groups", nargs="?", const=True, metavar="COLUMN", help=column)

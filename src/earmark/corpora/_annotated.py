@@ -19,10 +19,12 @@ from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import read_card
 from earmark.errors import EarmarkError, InputError
 from earmark.places import is_remote
+from earmark.vectors.birdnet_files import recording_names
 from earmark.wording import counted, first_of, seconds_text
 
 _TAILS = re.compile(
-    r"(\.table\.\d+)?\.selections?$|\.birdnet\.(selection\.table|results)$|[._ -]labels?$", re.IGNORECASE
+    r"(\.table\.\d+)?\.selections?$|\.birdnet\.(selection\.table|results(\.kaleidoscope)?)$|[._ -]labels?$",
+    re.IGNORECASE,
 )
 
 
@@ -31,9 +33,14 @@ def annotation_files(root: Path) -> list[Path]:
     return [] if is_remote(root) else [file for file in files_under(root) if kind_of(file) is not None]
 
 
-def read_annotated(root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str) -> Corpus:
-    """The spans that files of annotations name, as clips of the recordings under `root`."""
-    reading = _Reading(root, dict(columns))
+def read_annotated(
+    root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str, separator: str = ""
+) -> Corpus:
+    """The spans that files of annotations name, as clips of the recordings under `root`.
+
+    A span with several labels has them with `separator` between; without one it is left out.
+    """
+    reading = _Reading(root, dict(columns), separator)
     for file in files:
         reading.add(file)
     clips = reading.clips()
@@ -49,10 +56,12 @@ class _Reading:
 
     root: Path
     columns: dict[str, str]
+    separator: str = ""
     broken: list[str] = field(default_factory=list)
     label_places: dict[str, None] = field(default_factory=dict)
     spans: dict[tuple[Path, float, float], list[Annotation]] = field(default_factory=dict)
     cut: int = 0
+    channels: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.by_stem: dict[str, list[Path]] = {}
@@ -66,6 +75,7 @@ class _Reading:
         assert kind is not None
         found = read_annotation_file(file, kind, self.columns)
         self.broken += found.broken
+        self.channels |= found.channels
         if found.labels:
             self.label_places[found.labels] = None
         for span in found.spans:
@@ -107,12 +117,13 @@ class _Reading:
         return self.lengths[recording]
 
     def clips(self) -> list[Clip]:
-        """A clip for each span; one that has several labels is of no class, and left out."""
+        """A clip for each span; without a separator, one that has several labels is of no class and left out."""
         clips = []
+        names = self._names()
         for (recording, start, end), rows in sorted(self.spans.items(), key=lambda item: item[0]):
-            labels = {row.label for row in rows if row.label}
-            within = recording.relative_to(self.root).as_posix()
-            if len(labels) > 1:
+            labels = sorted({row.label for row in rows if row.label})
+            within = names[recording]
+            if len(labels) > 1 and not self.separator:
                 continue
             group = rows[0].group if "group" in self.columns else within
             clip = Clip(
@@ -122,8 +133,17 @@ class _Reading:
                 start=start,
                 end=end,
             )
-            clips.append(replace(clip, label=next(iter(labels), None), subset=rows[0].subset))
+            clips.append(replace(clip, label=self.separator.join(labels) or None, subset=rows[0].subset))
         return clips
+
+    def _names(self) -> dict[Path, str]:
+        """What recordings are called: by their path from the folder; of those elsewhere, from one that holds all."""
+        used = dict.fromkeys(recording for recording, _, _ in self.spans)
+        elsewhere = recording_names(str(path) for path in used if not path.is_relative_to(self.root))
+        return {
+            path: path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else elsewhere[str(path)]
+            for path in used
+        }
 
     def notes(self, clips: Sequence[Clip]) -> list[str]:
         root = self.root.name
@@ -134,13 +154,20 @@ class _Reading:
         if self.broken:
             notes.append(f"{root}: {counted(len(self.broken), 'row')} left out ({'; '.join(self.broken[:3])}).")
         several = Counter(len({row.label for row in rows if row.label}) > 1 for rows in self.spans.values())[True]
-        if several:
+        if several and self.separator:
+            notes.append(f"{root}: {counted(several, 'span')} with several labels.")
+        elif several:
             notes.append(
                 f"{root}: {counted(several, 'span')} with several labels left out, since a clip is of one class here; "
-                "choose one label for each, or another column with --label-column."
+                "--label-separator ';' keeps them, or choose one label for each."
             )
         if self.cut:
             notes.append(f"{root}: {counted(self.cut, 'span')} passed the end of the recording and was cut there.")
+        if len(self.channels) > 1:
+            notes.append(
+                f"{root}: selections are on channels {first_of(sorted(self.channels), 4)}; clips are read with all "
+                "channels mixed."
+            )
         unlabelled = sum(clip.label is None for clip in clips)
         if unlabelled:
             notes.append(f"{root}: {unlabelled} of {len(clips)} clips have no label.")

@@ -3,7 +3,8 @@
     Raven         a table with tabs and the columns Begin Time (s), End Time (s); BirdNET-Analyzer writes it too
     Audacity      start, end and label, with tabs and without a header
     Praat         .TextGrid, long or short, UTF-8 or UTF-16; one tier of intervals
-    Kaleidoscope  .csv with the columns IN FILE, OFFSET and DURATION
+    Kaleidoscope  .csv with the columns IN FILE, OFFSET and DURATION; BirdNET-Analyzer writes it too
+    BirdNET       .csv with the columns Start (s), End (s) and Common name, as BirdNET-Analyzer writes it
 
 A row that is no span is left out, with a reason. Numbers may have a decimal comma.
 """
@@ -20,7 +21,7 @@ from earmark.errors import InputError, did_you_mean
 from earmark.places import is_remote
 from earmark.tables.files import decode_text, read_bytes, read_csv
 
-Kind = Literal["raven", "audacity", "praat", "kaleidoscope"]
+Kind = Literal["raven", "audacity", "praat", "kaleidoscope", "birdnet"]
 SUFFIXES = (".txt", ".tsv", ".textgrid", ".csv")
 
 _RAVEN = {
@@ -30,8 +31,10 @@ _RAVEN = {
 }  # fmt: skip
 _LABELS: dict[str, tuple[str, ...]] = {
     "raven": ("label", "species", "annotation", "common name", "species code", "call type", "type", "class", "tags"),
-    "kaleidoscope": ("manual id", "top1match*", "top1match", "auto id*", "auto id"),
+    "kaleidoscope": ("manual id", "top1match*", "top1match", "auto id*", "auto id", "common_name", "scientific_name"),
+    "birdnet": ("common name", "scientific name"),
 }
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
 _TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?!\S)')
 
@@ -54,6 +57,7 @@ class Annotations(NamedTuple):
     spans: list[Annotation]
     broken: list[str]
     labels: str
+    channels: frozenset[str] = frozenset()  # that selections of Raven are on
 
 
 def kind_of(file: Path) -> Kind | None:
@@ -64,10 +68,13 @@ def kind_of(file: Path) -> Kind | None:
     if suffix == ".textgrid":
         return "praat"
     with file.open("rb") as stream:
-        lines = stream.read(4096).decode("utf-8-sig", "replace").splitlines()
+        data = stream.read(4096)
+    lines = data.decode("utf-16" if data[:2] in _UTF16 else "utf-8-sig", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     if suffix == ".csv":
         header = {name.strip().strip('"').lower() for name in first.split(",")}
+        if {"start (s)", "end (s)"} <= header and header & {*_LABELS["birdnet"]}:
+            return "birdnet"
         return "kaleidoscope" if {"in file", "offset", "duration"} <= header else None
     if {"begin time (s)", "end time (s)"} <= {name.strip().lower() for name in first.split("\t")}:
         return "raven"
@@ -80,7 +87,7 @@ def kind_of(file: Path) -> Kind | None:
 def read_annotation_file(file: Path, kind: Kind, columns: Mapping[str, str]) -> Annotations:
     """The spans of a file. `columns` name those of the label (for Praat the tier), group, subset and path."""
     data = read_bytes(file, "file of annotations")
-    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    utf16 = data[:2] in _UTF16
     try:
         text = data.decode("utf-16") if utf16 else decode_text(data, file)
     except UnicodeDecodeError as error:
@@ -132,11 +139,11 @@ def _read_audacity(text: str, file: Path) -> Annotations:
     return _sorted_out(rows(), "the label track")
 
 
-# --- Raven and Kaleidoscope ---------------------------------------------------------------------------------
+# --- Raven, Kaleidoscope and BirdNET-Analyzer -------------------------------------------------------------------
 
 
 def _read_table(text: str, file: Path, kind: Kind, columns: Mapping[str, str]) -> Annotations:
-    lines = list(read_csv(text, file)) if kind == "kaleidoscope" else list(_tabbed(text))
+    lines = list(_tabbed(text)) if kind == "raven" else list(read_csv(text, file))
     header = [name.strip().lower() for name in lines[0][1]] if lines else []
     records = [
         (number, dict(zip(header, (cell.strip() for cell in cells), strict=False))) for number, cells in lines[1:]
@@ -155,14 +162,16 @@ def _read_table(text: str, file: Path, kind: Kind, columns: Mapping[str, str]) -
             if selection and selection in seen:  # Raven repeats a selection in each of its views
                 continue
             seen.add(selection)
-            start, end = (_raven_span if kind == "raven" else _kaleidoscope_span)(record)
+            start, end = _SPANS[kind](record)
             yield Annotation(
                 f"{file.name}, line {number}", start, end, record.get(label) or None,
                 recording=record.get(asked["path"]) if "path" in asked else _recording_of(record),
                 group=record.get(asked.get("group", "")), subset=record.get(asked.get("subset", ""), ""),
             )  # fmt: skip
 
-    return _sorted_out(rows(), f"the column {label}" if label else "")
+    read = _sorted_out(rows(), f"the column {label}" if label else "")
+    channels = frozenset(record.get("channel", "") for _, record in records) - {""} if kind == "raven" else frozenset()
+    return read._replace(channels=channels)
 
 
 def _tabbed(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -191,10 +200,17 @@ def _kaleidoscope_span(record: Mapping[str, str]) -> tuple[float, float]:
     return start, start + _number(record.get("duration", ""))
 
 
+def _birdnet_span(record: Mapping[str, str]) -> tuple[float, float]:
+    return _number(record.get("start (s)", "")), _number(record.get("end (s)", ""))
+
+
+_SPANS = {"raven": _raven_span, "kaleidoscope": _kaleidoscope_span, "birdnet": _birdnet_span}
+
+
 def _recording_of(record: Mapping[str, str]) -> str | None:
     if record.get("in file"):
         return "/".join(filter(None, [record.get("folder", ""), record["in file"]]))
-    return record.get("begin path") or record.get("begin file") or None
+    return record.get("begin path") or record.get("begin file") or record.get("file") or None
 
 
 # --- Praat --------------------------------------------------------------------------------------------------

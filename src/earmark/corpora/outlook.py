@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.names import EXAMPLE, hint_of
+from earmark.vectors.several_labels import split_labels
 from earmark.wording import counted, first_of
 
 LEAST = 2  # clips of a class, as min_class_size has it
@@ -54,9 +55,9 @@ class Outlook(NamedTuple):
         yield from (f"hint: {hint}" for hint in self.hints)
 
 
-def outlooks(corpus: Corpus) -> list[Outlook]:
-    """The outlook of every subset."""
-    return [_outlook(name, clips) for name, clips in corpus.subsets().items()]
+def outlooks(corpus: Corpus, label_separator: str = "") -> list[Outlook]:
+    """The outlook of every subset; with a separator, of clips that may have several labels."""
+    return [_outlook(name, clips, label_separator) for name, clips in corpus.subsets().items()]
 
 
 def outlook_text(found: Sequence[Outlook]) -> str:
@@ -65,20 +66,20 @@ def outlook_text(found: Sequence[Outlook]) -> str:
     return "".join(f"{line}\n" for block in blocks for line in block)
 
 
-def _outlook(name: str, clips: Sequence[Clip]) -> Outlook:
-    labels = Counter(clip.label for clip in clips if clip.label)
+def _outlook(name: str, clips: Sequence[Clip], separator: str) -> Outlook:
+    labels = Counter(label for clip in clips if clip.label for label in split_labels(clip.label, separator))
     groups = Counter(clip.group for clip in clips if clip.group)
     small = {label: count for label, count in sorted(labels.items()) if count < LEAST}
     among_all = _among_all(labels)
     return Outlook(
         subset=name,
         clips=len(clips),
-        unlabelled=len(clips) - labels.total(),
+        unlabelled=sum(not clip.label for clip in clips),
         labels=dict(labels.most_common()),
         groups=dict(groups.most_common()),
         small_classes=small,
         all=among_all,
-        across_groups=_across_groups(clips, groups) if among_all.possible else among_all,
+        across_groups=_across_groups(clips, groups, separator) if among_all.possible else among_all,
         hints=tuple(_hints(clips, labels, groups, small)),
     )
 
@@ -94,7 +95,7 @@ def _among_all(labels: Counter[str]) -> Measurable:
     return Measurable(True, f"{large} of {counted(len(labels), 'class')} have {LEAST} clips or more")
 
 
-def _across_groups(clips: Sequence[Clip], groups: Counter[str]) -> Measurable:
+def _across_groups(clips: Sequence[Clip], groups: Counter[str], separator: str) -> Measurable:
     """A clip must find one of its class in another group."""
     if len(groups) < 2:
         held = "no clip has a group" if not groups else f"all clips are of the group {next(iter(groups))}"
@@ -102,7 +103,8 @@ def _across_groups(clips: Sequence[Clip], groups: Counter[str]) -> Measurable:
     met: dict[str, set[str]] = {}
     for clip in clips:
         if clip.label and clip.group:
-            met.setdefault(clip.label, set()).add(clip.group)
+            for label in split_labels(clip.label, separator):
+                met.setdefault(label, set()).add(clip.group)
     several = sum(len(held) > 1 for held in met.values())
     classes = counted(len(met), "class")
     return Measurable(several > 0, f"{several} of {classes} {'is' if several == 1 else 'are'} in two groups or more")
@@ -120,11 +122,12 @@ def _hints(
         yield "every clip has a label of its own: name another column with --label-column"
     elif small:
         yield f"{counted(len(small), 'class')} of fewer than {LEAST} clips would be left out ({first_of([*small], 4)})"
-    several = sorted(label for label in labels if _holds_several(label, labels))
+    several = sorted((label, sign) for label in labels if (sign := _sign_between(label, labels)))
     if several:
+        sign = several[0][1]
         yield (
-            f"{counted(len(several), 'label')} such as {several[0]!r} look like several classes in one clip: a run "
-            "takes each for a class of its own; give every clip one label, or leave such clips out"
+            f"{counted(len(several), 'label')} such as {several[0][0]!r} look like several classes in one clip: a run "
+            f"takes each for a class of its own, unless --label-separator '{sign}' says that they are several labels"
         )
     files = Counter(clip.path for clip in clips if clip.path)
     shared = sum(count for count in files.values() if count > 1)
@@ -139,10 +142,10 @@ def _hints(
         yield "every clip has a group of its own, which says nothing: name another column with --group-column"
 
 
-def _holds_several(label: str, labels: Counter[str]) -> bool:
-    """Whether a label is made of others that stand alone elsewhere: "wren;owl" beside "wren"."""
+def _sign_between(label: str, labels: Counter[str]) -> str:
+    """What parts a label that is made of others, which stand alone elsewhere: ; of "wren;owl" beside "wren"."""
     for sign in _SEVERAL:
         parts = [part.strip() for part in label.split(sign)]
         if len(parts) > 1 and all(parts) and any(part in labels for part in parts):
-            return True
-    return False
+            return sign
+    return ""

@@ -55,6 +55,7 @@ def open_corpus(
     path_column: str | None = None,
     subset_column: str | None = None,
     labels_from: str | None = None,
+    label_separator: str | None = None,
     groups: str | None = None,
     needs_labels: bool = True,
 ) -> Corpus:
@@ -71,6 +72,8 @@ def open_corpus(
         path_column: The one that holds the file, if it is not called `path`.
         subset_column: The one that holds the subset, if it is not called `subset`.
         labels_from: A pattern of the names of files, as `{label}_{group}_{take}.wav`; see `earmark.corpora.names`.
+        label_separator: What stands between the labels of a clip that has several: spans of annotations with several
+            labels are then kept, with this between them. Without it they are left out.
         groups: Another name of `group_column`.
         needs_labels: Whether a manifest must have a column of labels.
 
@@ -84,14 +87,14 @@ def open_corpus(
     named = {"label": label_column, "group": group_column or groups, "path": path_column, "subset": subset_column}
     columns = {role: column.strip() for role, column in named.items() if column}
     if not labels_from:
-        return _open(spec.strip(), columns, needs_labels)
+        return _open(spec.strip(), columns, needs_labels, label_separator or "")
     if label_column:
         raise UsageError("label_column and labels_from both say where labels stand: give one of them.")
     pattern = parse_pattern(labels_from)
-    return pattern.applied(_open(spec.strip(), columns, needs_labels=False))
+    return pattern.applied(_open(spec.strip(), columns, needs_labels=False, separator=""))
 
 
-def _open(spec: str, columns: Mapping[str, str], needs_labels: bool) -> Corpus:
+def _open(spec: str, columns: Mapping[str, str], needs_labels: bool, separator: str) -> Corpus:
     if not spec:
         raise UsageError("The corpus is empty: give a folder, a manifest, hub:owner/name or a registered name.")
     if spec.startswith("hub:"):
@@ -101,7 +104,7 @@ def _open(spec: str, columns: Mapping[str, str], needs_labels: bool) -> Corpus:
     name, colon, rest = spec.partition(":")
     place = locate(spec).expanduser()
     if name not in CORPORA and place.exists():
-        return _open_place(place, columns, needs_labels)
+        return _open_place(place, columns, needs_labels, separator)
     if columns:
         raise UsageError(f"{spec} is no manifest: label_column and the like name columns of one.")
     if name in CORPORA:
@@ -129,7 +132,7 @@ def _open(spec: str, columns: Mapping[str, str], needs_labels: bool) -> Corpus:
     )
 
 
-def _open_place(place: Path, columns: Mapping[str, str], needs_labels: bool) -> Corpus:
+def _open_place(place: Path, columns: Mapping[str, str], needs_labels: bool, separator: str) -> Corpus:
     from earmark.corpora import _annotated as annotated
     from earmark.corpora import _folders as folders
     from earmark.corpora import _hub as hub
@@ -148,9 +151,9 @@ def _open_place(place: Path, columns: Mapping[str, str], needs_labels: bool) -> 
         if hub.is_saved(place) or any(place.glob("*.parquet")) or any(place.glob("data/*.parquet")):
             return hub.open_hub(str(place), columns)
         if files := annotated.annotation_files(place):
-            return annotated.read_annotated(place, files, columns, place.absolute().name)
+            return annotated.read_annotated(place, files, columns, place.absolute().name, separator)
     if kind_of(place) is not None:
-        return annotated.read_annotated(place.parent, [place], columns, place.stem)
+        return annotated.read_annotated(place.parent, [place], columns, place.stem, separator)
     if suffix in manifest.SUFFIXES and place.is_file():
         return manifest.read_manifest(place, columns, needs_labels=needs_labels)
     if columns:

@@ -107,13 +107,13 @@ def _failure(suite: str, subset: str, clip: Clip, step: str, extractor: str, err
 # --- corpora as a config names them --------------------------------------------------------------------------
 
 
-def open_corpora(entries: Iterable[CorpusEntry]) -> list[Corpus]:
+def open_corpora(entries: Iterable[CorpusEntry], label_separator: str = "") -> list[Corpus]:
     """The corpora of a config, each named as its entry says."""
     corpora = []
     for entry in entries:
         corpus = open_corpus(
             entry.spec, label_column=entry.label_column, group_column=entry.groups, path_column=entry.path_column,
-            subset_column=entry.subset_column, labels_from=entry.labels_from,
+            subset_column=entry.subset_column, labels_from=entry.labels_from, label_separator=label_separator,
         )  # fmt: skip
         card = corpus.card if entry.name is None else replace(corpus.card, name=entry.name)
         corpora.append(replace(corpus, card=card))

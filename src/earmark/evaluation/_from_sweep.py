@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate import bootstrap as resampling
+from earmark.calibrate.labels import label_sets_of, label_values, worth_of
 from earmark.errors import MissingExtra
 from earmark.evaluation.options import Options
 from earmark.geometry import hubness as hubs
 from earmark.geometry.corrections import Correction
+from earmark.geometry.label_sets import partners_of
 from earmark.geometry.layout import Layout
 from earmark.geometry.spaces import Space
 from earmark.geometry.sweep import Swept
-from earmark.metrics import catalogue, clustering, retrieval, separation
+from earmark.metrics import catalogue, clustering, separation
 from earmark.progress import progress_bar
 from earmark.scores import METRICS, Metric, Row
 from earmark.wording import counted
@@ -105,7 +107,8 @@ def from_sweep(
     places = swept.neighbours.places
     done = {item.metric: item for item in elsewhere}
     answerable = _partners(layout, protocol) > 0
-    alone = int((~answerable).sum())
+    background = 0 if layout.sets is None else int((layout.sets.sizes[layout.codes] == 0).sum())
+    alone = int((~answerable).sum()) - background
     if asking is not None:
         answerable = answerable & asking
     excluded = f"{counted(alone, 'point')} without a same-class partner excluded" if alone else ""
@@ -122,16 +125,24 @@ def from_sweep(
         resampled = None if counts is None else resampling.resampled_means(points, counts)
         return Evaluated(metric, float(points[valid].mean()), int(valid.sum()), resampled, points, remarks)
 
+    every = np.arange(layout.n)
     for k in ks:
         if k >= layout.n:
             yield not_applicable(f"P@{k}", f"k = {k} needs at least {k + 1} points, there are {layout.n}")
             continue
-        codes = np.where(places[:, :k] >= 0, layout.codes[places[:, :k]], -1)
-        points = retrieval.precision_at_k(codes, layout.codes, k)
+        points = worth_of(layout, "P@k", every, places[:, :k]).sum(axis=1) / k
         if protocol == "across_groups":
             # A query whose group leaves fewer than k candidates has no k-th neighbour to judge.
             points = np.where(places[:, k - 1] >= 0, points, np.nan)
         yield mean_of(f"P@{k}", points, f"with fewer than {counted(k, 'candidate')} outside their group excluded")
+    for name in (name for name in catalogue.LABELS if name in names):
+        if name in refused:
+            yield not_applicable(name, refused[name])
+        elif name == "label_jaccard":
+            alike = worth_of(layout, name, every, places[:, :1])[:, 0]
+            yield mean_of(name, np.where(places[:, 0] >= 0, alike, np.nan), "without a candidate excluded")
+        else:
+            yield _by_label(swept, protocol, layout)
     for name in (*catalogue.SEPARATION, *catalogue.HUBNESS):
         if name not in names:
             continue
@@ -161,8 +172,23 @@ def from_sweep(
             yield item
 
 
+def _by_label(swept: Swept, protocol: str, layout: Layout) -> Evaluated | Row:
+    """The mean over labels; it has no value of each point, and no resampled ones."""
+    name = "label_P@1"
+    value = label_values(layout, swept, protocol, (name,), ())[name]
+    if not np.isfinite(value):
+        return not_applicable(name, "no label is of two points that may be compared")
+    asking = int((_partners(layout, protocol) > 0).sum())
+    labels = counted(label_sets_of(layout).labels, "label")
+    return Evaluated(name, value, asking, reason=f"mean over {labels}")
+
+
 def _partners(layout: Layout, protocol: str) -> NDArray[np.int64]:
-    """How many same-class points each place may be compared with."""
+    """How many same-class points each place may be compared with; of label sets, whether there is any."""
+    if layout.sets is not None:
+        units = np.arange(layout.n) if layout.groups is None else layout.groups
+        found = partners_of(layout.sets, layout.codes, units, across=protocol == "across_groups")
+        return found.answerable.astype(np.int64)
     partners = layout.sizes[layout.codes] - 1
     if protocol == "across_groups" and layout.groups is not None:
         cells = layout.groups * layout.classes + layout.codes

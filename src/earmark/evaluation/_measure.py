@@ -27,6 +27,7 @@ from earmark.evaluation._from_sweep import (
     without_vectors,
 )
 from earmark.evaluation._intervals import IntervalPlan, plan_intervals
+from earmark.evaluation._label_sets import not_of_sets
 from earmark.evaluation._own_metrics import own_metrics
 from earmark.evaluation._queries import Queries, draw_queries
 from earmark.evaluation.data import Data
@@ -121,6 +122,10 @@ def _measure(
     names, ks = catalogue.plan(options.metrics, options.k)
     layout, threads, space = data.layout, options.threads, setting.space
     refused = not_under(setting.correction, names) | ({} if data.distances is None else without_vectors(names))
+    if layout.sets is not None:
+        everything = options.metrics is None or "all" in options.metrics
+        names = (*catalogue.LABELS, *(name for name in names if name not in catalogue.LABELS)) if everything else names
+        refused = not_of_sets(names) | refused
     sample = draw_queries(layout, options, names)
     queries: Queries | None = None
     if sample is not None:
@@ -188,7 +193,7 @@ def _measure(
     items["all"] += clusters_of(space, layout, names, options, setting.title, refused)
     nulls: dict[str, dict[str, Floats]] = {}
     schemes = {name: _scheme(layout, name, options) for name in protocols}
-    calibrated = (frozenset(names) - frozenset(refused)) & permutation.CALIBRATED
+    calibrated = (frozenset(names) - frozenset(refused)) & (permutation.CALIBRATED | permutation.LABEL_METRICS)
     if queries is not None:
         calibrated = queries.calibrated(calibrated)
     usable_ks = tuple(k for k in ks if k < layout.n)

@@ -57,6 +57,8 @@ class Queries:
                 f"it counts the neighbour lists of every clip, and {sample.size} of {layout.n} were made: leave out "
                 "queries"
             )
+        if name in catalogue.LABELS:
+            return "it averages over the clips of every label: leave out queries"
         if catalogue.is_own(name) and from_pairs(name):
             return "it takes the neighbours of every clip: leave out queries"
         if name not in CLASS_MEANS or not self._is_estimated(name, protocol):

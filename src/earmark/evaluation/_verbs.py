@@ -28,7 +28,8 @@ def evaluate(
     distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), sample: str = "", queries: int = 0,
     permutations: int = 0, shuffle: str = "auto", intervals: str | None = None, bootstrap: int = 0, groups: Any = None,
-    across_groups: bool = False, min_class_size: int = 2, ties: spaces.Ties = "average", hub_k: int = HUB_K,
+    across_groups: bool = False, min_class_size: int = 2, label_separator: str = "", background: str = "",
+    ties: spaces.Ties = "average", hub_k: int = HUB_K,
     seed: int = 0, per_point: bool = False, per_unit: bool = False, ids: Sequence[str] | str | None = None,
     correct: str | Sequence[str] = "none", device: str = "auto", memory: str | int = "2GB",
     threads: int | None = None, system: str = "", subset: str = "", suite: str = "", progress: bool = False,
@@ -37,7 +38,8 @@ def evaluate(
 
     Args:
         vectors: One row for each clip: an array, a tensor, or a data frame of pandas or polars.
-        labels: One for each row; None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted. Of a
+        labels: One for each row, or a set or list of several, an empty one for background; or a table of 0 and 1 with a
+            column for each label. None, NaN, pandas.NA, a masked entry or "" is unlabelled: dropped and counted. Of a
             data frame, the name of a column.
         distances: Distances that were computed elsewhere, instead of vectors: a square matrix, condensed distances, or
             what `earmark.read_distances` returns (which may also stand in the place of the vectors).
@@ -62,6 +64,9 @@ def evaluate(
             of a column.
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
         min_class_size: Smaller classes are dropped, from queries and candidates alike.
+        label_separator: What stands between the labels of a clip that has several, as in "wren;owl". A neighbour is
+            then right where it shares a label; metrics that need one class for each clip are not applicable.
+        background: The label of clips that hold none of the classes: candidates of all, queries never.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
         hub_k: Neighbours that the measures of hubness count.
         seed: Seed of shuffles, resamples and k-means.
@@ -96,7 +101,8 @@ def evaluate(
         distance=as_names(distance, "distance"), correct=parse_all(correct), k=as_counts(k, "k"), hub_k=hub_k,
         metrics=None if metrics is None else as_names(metrics, "metrics"), sample=sample, queries=queries,
         permutations=permutations, shuffle=shuffle, intervals=kind, bootstrap=resamples, across_groups=across_groups,
-        min_class_size=min_class_size, ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
+        min_class_size=min_class_size, label_separator=label_separator, background=background, ties=ties, seed=seed,
+        memory=byte_count(memory), threads=thread_count(threads),
         device=device, per_point=per_point, per_unit=per_unit, progress=progress,
     )  # fmt: skip
     data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)

@@ -17,7 +17,7 @@ from earmark.evaluation.data import check_vectors, kept_for_reading
 from earmark.evaluation.options import GIVEN, as_names
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
-from earmark.metrics.catalogue import COMPARED
+from earmark.metrics.catalogue import COMPARED, LABELS
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import refuse_reserved
 from earmark.vectors import Distances
@@ -28,6 +28,7 @@ def compare(
     a: Any, b: Any = None, labels: Any = None, *, distance: str | Sequence[str] = "cosine",
     metrics: str | Sequence[str] | None = None, k: int | Sequence[int] = (1, 5), groups: Any = None,
     queries: int = 0, across_groups: bool = False, reference: str | None = None, min_class_size: int = 2,
+    label_separator: str = "", background: str = "",
     ties: spaces.Ties = "average",
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
     names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
@@ -45,7 +46,8 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row; of data frames, the name of a column that all of them have.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
+        metrics: Names, in a list or with commas; None is P@k and the separation of classes, or, of clips with several
+            labels, P@k and the metrics of labels.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row, or the name of a column: the unit of intervals and tests.
         queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
@@ -53,6 +55,8 @@ def compare(
         across_groups: Also leave out all pairs of one group, as protocol "across_groups".
         reference: The system that every other one is compared with, instead of all pairs.
         min_class_size: Smaller classes are dropped.
+        label_separator: What stands between the labels of a clip that has several, as in `evaluate`.
+        background: The label of clips that hold none of the classes.
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
         correct: One hubness correction, which applies to all systems.
         device: Where distances are computed: cpu, cuda, cuda:1, or auto (a GPU if torch sees one and it pays). No score
@@ -105,13 +109,17 @@ def compare(
             raise InputError(
                 f"{first} has {size} vectors and {name} has {len(vectors)}: compare embeddings of the same clips."
             )
+    chosen: Any = metrics
+    if metrics is None:
+        chosen = ("P@k", *LABELS) if label_separator or background else COMPARED
     started = time.perf_counter()
     scored = {
         name: evaluate(
             vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
-            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups, queries=queries,
+            metrics=chosen, k=k, groups=groups, queries=queries,
             seed=seed if queries else 0,
-            across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
+            across_groups=across_groups, min_class_size=min_class_size, label_separator=label_separator,
+            background=background, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
         )
         for name, vectors in checked.items()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
+from earmark.evaluation._label_sets import Classes, classes_of_sets, label_sets, names_of
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
@@ -92,7 +93,9 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     values, given = _values(vectors)
     n = len(values)
     things = "vectors" if given is None else "items"
-    names = np.array([text or "" for text in _texts(labels, n, "Labels", "labels", things)], dtype=str)
+    rows = label_sets(labels, options)
+    texts = labels if rows is None else names_of(rows, options)
+    names = np.array([text or "" for text in _texts(texts, n, "Labels", "labels", things)], dtype=str)
     if options.across_groups and groups is None:
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     numbered = None if groups is None else group_codes(groups, n)
@@ -110,9 +113,26 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     if options.sample:
         usable, remark = _drawn(names, usable, named, options)
         notes.append(remark)
+    made = _classes(names, usable, options) if rows is None else classes_of_sets(rows, usable, options)
+    kept, notes = made.kept, notes + made.notes
+    kept_groups = None
+    if numbered is not None:
+        kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
+    layout = lay_out(made.codes, kept_groups, made.sets)
+    digest = digest_of(
+        values if given is None else np.frombuffer(given.digest().encode(), np.uint8),
+        np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8),
+        numbered,
+    )
+    return Data(values, layout, kept, n, named, tuple(notes), digest, made.names, given)
+
+
+def _classes(names: NDArray[Any], usable: NDArray[np.bool_], options: Options) -> Classes:
+    """One label each: classes that are large enough."""
     labelled = np.flatnonzero(usable)
     class_names, codes, sizes = np.unique(names[labelled], return_inverse=True, return_counts=True)
     small = sizes < options.min_class_size
+    notes = []
     if small.any():
         dropped = int(sizes[small].sum())
         where = counted(int(small.sum()), "class")
@@ -132,17 +152,7 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
             "so lower min_class_size or add clips."
         )
     codes = np.unique(codes[~small[codes]], return_inverse=True)[1]
-    classes = tuple(str(name) for name in class_names[~small])
-    kept_groups = None
-    if numbered is not None:
-        kept_groups = np.unique(numbered[kept], return_inverse=True)[1]
-    layout = lay_out(codes, kept_groups)
-    digest = digest_of(
-        values if given is None else np.frombuffer(given.digest().encode(), np.uint8),
-        np.frombuffer("\x1f".join(names.tolist()).encode("utf-8", "surrogatepass"), np.uint8),
-        numbered,
-    )
-    return Data(values, layout, kept, n, named, tuple(notes), digest, classes, given)
+    return Classes(kept, codes, tuple(str(name) for name in class_names[~small]), notes)
 
 
 def _drawn(

@@ -80,6 +80,17 @@ class Options(BaseModel):
         description="also leave out all pairs of one group, as protocol across_groups",
     )
     min_class_size: int = Field(default=2, description="drop classes with fewer clips")
+    label_separator: str = Field(
+        default="",
+        description="what stands between the labels of a clip that has several, as in wren;owl (default: a label is "
+        "one); neighbours are then right that share a label",
+        json_schema_extra={"metavar": "SIGN"},
+    )
+    background: str = Field(
+        default="",
+        description="the label of clips that hold none of the classes: candidates, never queries, and right for nobody",
+        json_schema_extra={"metavar": "LABEL"},
+    )
     ties: spaces.Ties = Field(
         default="average", description="ranks of equal values under spearman; ordinal reproduces published numbers"
     )
@@ -120,6 +131,9 @@ class Options(BaseModel):
         devices.check(values["device"])
         if values["queries"] and values["intervals"] == "bootstrap":
             raise UsageError("queries goes with jackknife intervals or none: the bootstrap draws its own queries.")
+        for name in ("label_separator", "background"):
+            if not isinstance(values[name], str):
+                raise UsageError(f"{name} must be a text, not {values[name]!r}.")
         values |= {name: whole(name, values[name], least) for name, least in LEAST.items()}
         values["sample"] = settle_sample(values["sample"], values["min_class_size"])
         values |= {name: bool(values[name]) for name in ("across_groups", "per_point", "per_unit", "progress")}
@@ -130,7 +144,8 @@ class Options(BaseModel):
         skipped = {
             "memory", "threads", "device", "progress", "per_point", "per_unit", "distance", "correct", "metrics", "k",
         }  # fmt: skip
-        skipped |= {name for name in ("queries", "sample") if not getattr(self, name)}  # old tables keep their inputs
+        added = ("queries", "sample", "label_separator", "background")  # old tables keep their inputs
+        skipped |= {name for name in added if not getattr(self, name)}
         if self.shuffle == "auto":
             skipped.add("shuffle")
         return repr(sorted((name, value) for name, value in vars(self).items() if name not in skipped))

@@ -16,10 +16,11 @@ from earmark.runs.strangers import stated_by
 from earmark.scores.metrics import BY_PATH, METRICS, Metric, family, named, of_function, register
 from earmark.scores.spelling import split_metric
 
-RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS = map(family, ("retrieval", "separation", "clustering", "hubness"))
+FAMILIES = ("retrieval", "labels", "separation", "clustering", "hubness")
+RETRIEVAL, LABELS, SEPARATION, CLUSTERED, HUBNESS = map(family, FAMILIES)
 CLUSTERING = tuple(name for name in CLUSTERED if METRICS[name].needs == ("kmeans",))
 DEFAULT = ("P@k", *SEPARATION, *HUBNESS)
-KNOWN = ("P@k", *SEPARATION, *CLUSTERED, *HUBNESS)
+KNOWN = ("P@k", *LABELS, *SEPARATION, *CLUSTERED, *HUBNESS)
 STANDARD = tuple(name for name in (*RETRIEVAL, *SEPARATION) if METRICS[name].standard)
 HEADLINES = tuple(sorted(filter(lambda name: METRICS[name].lead, STANDARD), key=lambda name: METRICS[name].lead))
 """The metric that leads a report: the first of these that has a value."""
@@ -46,7 +47,7 @@ def plan(metrics: str | Iterable[str] | None, ks: Iterable[int]) -> tuple[tuple[
     for name in wanted:
         match = _PRECISION.fullmatch(name)
         if name == "all":
-            names.update(KNOWN)
+            names.update(name for name in KNOWN if name not in LABELS)  # of one label each, they say nothing new
         elif match:
             ks_wanted.add(int(match[1]))
         elif name in KNOWN:
@@ -75,7 +76,7 @@ def needs(names: Iterable[str]) -> frozenset[str]:
 
 def is_own(name: str) -> bool:
     """Whether a metric is a stranger's."""
-    known = any(name in names for names in (RETRIEVAL, SEPARATION, CLUSTERED, HUBNESS))
+    known = any(name in names for names in (RETRIEVAL, LABELS, SEPARATION, CLUSTERED, HUBNESS))
     return not known and not _PRECISION.fullmatch(name)
 
 

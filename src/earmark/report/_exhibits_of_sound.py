@@ -76,7 +76,7 @@ def _draw_maps(material: Material, item: CloseUp, name: str) -> Drawing:
         except MissingExtra as error:
             missing = f"UMAP is left out: {error}"
     rows = nearest_rows(item.nearest)
-    wrong = [near >= 0 and item.labels[place] != item.labels[near] for place, near in enumerate(rows)]
+    wrong = [near >= 0 and not item.agree(place, int(near)) for place, near in enumerate(rows)]
     figure = maps(found, item.labels, wrong)
     kept = [f"{one.method} {100 * one.kept:.0f} %" for one in found if one.kept is not None]
     classes = len({label for label in item.labels if label})

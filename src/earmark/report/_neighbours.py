@@ -98,6 +98,17 @@ def nearest_rows(nearest: ArrayLike) -> Ints:
     return np.where(np.isfinite(given) & (given >= 0), given, -1).astype(np.int64)
 
 
+def confusions_of(close_up: CloseUp) -> Confusions:
+    """The confusions of a close-up: of clips with several labels, a neighbour that shares one confuses nothing."""
+    labels, rows = close_up.labels, nearest_rows(close_up.nearest)
+    if not (close_up.separator or close_up.background):
+        return confusions(labels, rows)
+    asking = [query for query, _ in _pairs(rows) if labels[query] != close_up.background]
+    taken = [labels[query] if close_up.agree(query, int(rows[query])) else labels[rows[query]] for query in asking]
+    count = len(asking)
+    return confusions([*(labels[query] for query in asking), *taken], [*range(count, 2 * count), *[-1] * count])
+
+
 def confusions(labels: Sequence[str | None], nearest: ArrayLike) -> Confusions:
     """Count, for every class, the classes of its clips' nearest neighbours; clips without one do not count."""
     rows = nearest_rows(nearest)
@@ -154,11 +165,10 @@ def _seriated(found: Confusions) -> Ints:
 def hubs(close_up: CloseUp, most: int = 5) -> list[Hub]:
     """The clips that are nearest to the most others, those that are nearest to at least four."""
     rows = nearest_rows(close_up.nearest)
-    labels = close_up.labels
     times, wrong = np.zeros((2, len(rows)), np.int64)
     for query, row in _pairs(rows):
         times[row] += 1
-        wrong[row] += labels[query] != labels[row]
+        wrong[row] += not close_up.agree(query, row)
     lists = close_up.per_point.get("hub_ratio", np.full(len(rows), np.nan))
     order = np.lexsort((np.arange(len(rows)), -wrong, -times))[:most].tolist()
     counts = {row: int(lists[row]) if np.isfinite(lists[row]) else None for row in order}
@@ -174,7 +184,7 @@ def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
     wrong = {
         query: (labels[query], labels[row])
         for query, row in _pairs(nearest_rows(close_up.nearest))
-        if labels[query] != labels[row]
+        if not close_up.agree(query, row)
     }
     unknown = np.full(len(labels), np.inf)
     values = [np.asarray(close_up.per_point.get(metric, unknown)) for metric in ("GSR", "P@5")]
@@ -188,10 +198,9 @@ def worst_queries(close_up: CloseUp, most: int = 4) -> list[int]:
 def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retrieval]:
     """Neighbours of the queries with their distances; without vectors only the nearest, without a distance."""
     rows = nearest_rows(close_up.nearest)
-    labels = close_up.labels
     if close_up.vectors is None or not queries:
         return [
-            Retrieval(row, [Neighbour(int(rows[row]), None, labels[row] == labels[rows[row]])], None, None, None)
+            Retrieval(row, [Neighbour(int(rows[row]), None, close_up.agree(row, int(rows[row])))], None, None, None)
             for row in queries
         ]
     found = []
@@ -206,9 +215,9 @@ def retrieve(close_up: CloseUp, queries: list[int], most: int = 3) -> list[Retri
         if rows[row] in order:  # rounding may not contradict the evaluation about who is first
             order = np.concatenate([[rows[row]], order[order != rows[row]]])
         near = [
-            Neighbour(other, float(distances[other]), labels[other] == labels[row]) for other in order[:most].tolist()
+            Neighbour(other, float(distances[other]), close_up.agree(row, other)) for other in order[:most].tolist()
         ]
-        own = next((place for place, other in enumerate(order.tolist()) if labels[other] == labels[row]), None)
+        own = next((place for place, other in enumerate(order.tolist()) if close_up.agree(row, other)), None)
         mate = None if own is None else Neighbour(int(order[own]), float(distances[order[own]]), True)
         found.append(Retrieval(row, near, mate, None if own is None else own + 1, len(order)))
     return found

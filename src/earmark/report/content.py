@@ -15,6 +15,7 @@ from earmark.errors import InputError
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, rank
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Scores
+from earmark.vectors.several_labels import split_labels
 
 FileKind = Literal["failed", "dropped", "truncated", "converted"]
 
@@ -104,6 +105,7 @@ class CloseUp:
     per_point  values by metric, NaN where a clip was excluded ("P@1", "GSR", "hub_ratio" …).
     fetch      a clip's samples and rate from its row; it may raise, and that clip is then shown without sound.
     hub_k      the k of the k-occurrences in per_point["hub_ratio"].
+    separator  between the labels of a clip that has several; and the label of clips that hold none of the classes.
     """
 
     subset: str
@@ -121,6 +123,17 @@ class CloseUp:
     per_point: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     fetch: Callable[[int], tuple[NDArray[Any], int]] | None = None
     hub_k: int = 5
+    separator: str = ""
+    background: str = ""
+
+    def agree(self, query: int, row: int) -> bool:
+        """Whether a neighbour is right: it has the query's label, or shares one; of background none is wrong."""
+        own, other = self.labels[query], self.labels[row]
+        if own == self.background and self.background:
+            return True
+        if not (self.separator and own and other):
+            return own == other
+        return not set(split_labels(own, self.separator)).isdisjoint(split_labels(other, self.separator))
 
     def __post_init__(self) -> None:
         lengths = {"labels": len(self.labels), "ids": len(self.ids), "nearest": len(np.asarray(self.nearest))}

@@ -281,7 +281,7 @@ def measure(job: Measurement, loaded: Entry, records: Records, config: RunConfig
     arrays |= {
         without_each(protocol, metric): values
         for (_, _, protocol, metric), values in scores.per_unit.items()
-        if metric in catalogue.SEPARATION or metric.startswith("P@")  # systems are compared by them
+        if metric in (*catalogue.LABELS, *catalogue.SEPARATION) or metric.startswith("P@")  # systems are compared
     }
     return Entry({"rows": rows, "note": note, "seconds": time.perf_counter() - started}, arrays)
 

@@ -157,7 +157,7 @@ def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
     config = RunConfig.load(locate(folder) / "config.yaml")
     whole = {
         (corpus.name, name): {clip.id: clip for clip in clips}
-        for corpus, entry in zip(open_corpora(config.corpus), config.corpus, strict=True)
+        for corpus, entry in zip(open_corpora(config.corpus, config.label_separator), config.corpus, strict=True)
         for name, clips in choose_subsets(corpus.at_speed(config.speed), entry.subsets).items()
     }
     if not config.sample:

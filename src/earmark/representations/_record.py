@@ -32,6 +32,7 @@ from earmark.runs.packs import Records
 from earmark.runs.store import Cache
 from earmark.scores import Scores
 from earmark.scores.spelling import without_noise
+from earmark.vectors.several_labels import split_labels
 from earmark.workers import thread_count
 
 
@@ -74,7 +75,8 @@ def write_tables(work: Work, path: Path) -> None:
     contexts = {name: limit for name, limit in limits.items() if limit is not None}
     records, config = work.clip_records(), work.config
     outcomes = outcomes_of(
-        work.subsets, work.failures, config.min_class_size, contexts, records, config.across_groups
+        work.subsets, work.failures, config.min_class_size, contexts, records, config.across_groups,
+        config.label_separator, config.background,
     )  # fmt: skip
     folder.write_failures(path, work.failures)
     write_clips(path, work.subsets, records, outcomes)
@@ -87,6 +89,8 @@ def outcomes_of(
     contexts: Mapping[str, float],
     records: Mapping[str, Mapping[str, Any]],
     across_groups: bool = False,
+    label_separator: str = "",
+    background: str = "",
 ) -> dict[Key, str]:
     """What happened to each clip that was not simply used, in words. `contexts`: what each model hears at most."""
     outcomes: dict[Key, list[str]] = {}
@@ -100,7 +104,8 @@ def outcomes_of(
         # Across groups, a clip of no known group is left out of the whole measurement (see `evaluation.data`).
         needed = across_groups and groups_of(subset.clips) is not None
         usable = [clip for clip, key in zip(subset.clips, keys, strict=True) if key not in outcomes]
-        sizes = Counter(clip.label for clip in usable if clip.group is not None or not needed)
+        known = [clip.label for clip in usable if clip.label and (clip.group is not None or not needed)]
+        sizes = Counter(label for text in known for label in split_labels(text, label_separator))
         for clip, digest, key in zip(subset.clips, subset.digests, keys, strict=True):
             if key in outcomes:
                 continue
@@ -109,7 +114,9 @@ def outcomes_of(
                 reasons = ["not scored: no label"]
             elif needed and clip.group is None:
                 reasons = ["not scored: no group, so that across groups cannot be known"]
-            elif (size := sizes[clip.label]) < min_class_size:
+            elif clip.label == background:
+                reasons = ["background: a candidate, never a query"]
+            elif (size := max(sizes[label] for label in split_labels(clip.label, label_separator))) < min_class_size:
                 few = f"{size} usable clip{'s' * (size != 1)} in its class, fewer than {min_class_size}"
                 reasons = [f"not scored: {few}"]
             seconds = records.get(digest or "", {}).get("seconds", 0.0)

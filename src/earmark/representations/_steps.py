@@ -77,7 +77,9 @@ def _clips(job: Job, suite: str, name: str) -> dict[str, Clip]:
     config = _config(job)
     try:
         if "corpora" not in job.kept:
-            job.kept["corpora"] = [corpus.at_speed(config.speed) for corpus in open_corpora(config.corpus)]
+            job.kept["corpora"] = [
+                corpus.at_speed(config.speed) for corpus in open_corpora(config.corpus, config.label_separator)
+            ]
         for corpus, entry in zip(job.kept["corpora"], config.corpus, strict=True):
             if corpus.name == suite:
                 clips = choose_subsets(corpus, entry.subsets).get(name.rpartition("~")[0] if config.sample else name)

@@ -31,6 +31,7 @@ from earmark.report.score_index import subset as subset_of
 from earmark.representations import _evaluate as measuring
 from earmark.representations._folder import load_vectors
 from earmark.representations._systems import System
+from earmark.representations.config import RunConfig
 from earmark.runs.folder import read_clips, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
@@ -225,6 +226,7 @@ def compare_runs(
     """
     if across_groups is None:
         across_groups = any(_measured_across(locate(folder)) for folder in folders)
+    options = {**_label_sets(folders), **options}
     tables: list[Scores] = []
     refused: list[str] = []
     for place, found in _vectors_by_subset(folders).items():
@@ -239,6 +241,20 @@ def compare_runs(
         raise InputError(refused[0] if refused else nothing)
     notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused)
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
+
+
+def _label_sets(folders: Sequence[str | Path]) -> dict[str, str]:
+    """How the runs tell of clips with several labels or none; UsageError where they do not agree."""
+    asked: dict[str, set[str]] = {"label_separator": set(), "background": set()}
+    for file in (locate(folder) / "config.yaml" for folder in folders):
+        config = RunConfig.load(file) if file.exists() else None
+        for name, values in asked.items():
+            values.add(getattr(config, name, ""))
+    for name, values in asked.items():
+        if len(values) > 1:
+            said = " and ".join(sorted(map(repr, values)))
+            raise UsageError(f"The runs have different values of {name} ({said}): compare runs that have the same.")
+    return {name: value for name, (value,) in asked.items() if value}
 
 
 def _measured_across(folder: Path) -> bool:

@@ -102,6 +102,8 @@ class RunConfig(RunSettings):
         "report then answers for it",
     )
     min_class_size: int = Field(2, ge=1)
+    label_separator: str = ""
+    background: str = ""
     copies: Literal["drop", "keep", "refuse"] = Field(
         "drop",
         description="clips that are one sound: drop all but the first, and all of them where their labels differ; keep "
@@ -233,6 +235,20 @@ class RunConfig(RunSettings):
         return self
 
     @model_validator(mode="after")
+    def _check_label_sets(self) -> RunConfig:
+        given = next((name for name in ("label_separator", "background") if getattr(self, name)), None)
+        partly = self.dtw is not None and self.dtw.candidates != "all"
+        asked = {
+            "sample": self.sample, "queries": self.queries, "label_noise": self.label_noise, "probes": self.probes,
+            "dtw with fewer than all candidates": partly,
+        }  # fmt: skip
+        other = next((name for name, value in asked.items() if value), None)
+        if given and other:
+            raise ValueError(f"{other} takes one class for each clip, and {given} says that clips have several labels "
+                             "or none: leave one of them out.")  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
     def _check_executor(self) -> RunConfig:
         check_executor(self.executor, self.scheduler, self.cluster)
         return self
@@ -252,7 +268,8 @@ class RunConfig(RunSettings):
         names = ("metrics", "k", "hub_k", "permutations", "intervals", "bootstrap", "min_class_size", "ties", "seed")
         options = {name: getattr(self, name) for name in names}
         # Results that go without these keep their keys.
-        options |= {"queries": self.queries} if self.queries else {}
+        later = ("queries", "label_separator", "background")
+        options |= {name: getattr(self, name) for name in later if getattr(self, name)}
         return options | ({"shuffle": self.shuffle} if self.shuffle != "auto" else {})
 
 

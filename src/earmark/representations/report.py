@@ -287,6 +287,8 @@ def close_up_of(path: Path, best: Row, clips: Clips, config: RunConfig) -> Close
         ties=config.ties,
         hub_k=config.hub_k,
         fetch=_fetcher(clips.get((best.suite, best.subset), {}), vectors.ids),
+        separator=config.label_separator,
+        background=config.background,
     )
 
 

@@ -111,7 +111,7 @@ def run(config: Config, *, corpora: Sequence[Corpus] | None = None, progress: bo
         drawn_before = _report_key(path)
         folder.write_text(path / "config.yaml", resolved)
         log.info("earmark %s: %s into %s, cache %s", __version__, ", ".join(config.steps), path, cache.url)
-        sounds = list(corpora or open_corpora(config.corpus))
+        sounds = list(corpora or open_corpora(config.corpus, config.label_separator))
         work = Work(config=config, cache=cache, corpora=sounds, progress=progress, shared=not corpora)
         work.notes += [f"{path} held another run: its results lie in {aside} now."] if aside else []
         try:
@@ -145,7 +145,12 @@ def plan(
     """The steps of a run, what of them is cached, and an estimate; nothing is computed. Also the cache's URL."""
     config = RunConfig.resolve(config)
     with open_cache(config.cache.url, config.cache.policy) as cache:
-        work = Work(config=config, cache=cache, corpora=list(corpora or open_corpora(config.corpus)), progress=progress)
+        work = Work(
+            config=config,
+            cache=cache,
+            corpora=list(corpora or open_corpora(config.corpus, config.label_separator)),
+            progress=progress,
+        )
         prepare_work(work)
         return make_plan(work, folder.read_failures(locate(config.into)), thread_count(config.threads)), cache.url
 

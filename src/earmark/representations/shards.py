@@ -38,7 +38,9 @@ def run_shard(config: Config, share: str | Share, *, progress: bool = False) -> 
     refuse_unshared(config.executor, config.cache, merge=True)
     path = folder.make_folder(config.into)
     with working_on(share, config, path, config.cache, config.steps) as (record, cache):
-        work = Work(config=config, cache=cache, corpora=open_corpora(config.corpus), progress=progress)
+        work = Work(
+            config=config, cache=cache, corpora=open_corpora(config.corpus, config.label_separator), progress=progress
+        )
         try:
             prepare_work(work)
             if "embed" in config.steps:

@@ -226,6 +226,8 @@ LATER_KEYS: dict[str, Any] = {
     "queries": 0,
     "sample": "",
     "speed": 1.0,
+    "label_separator": "",
+    "background": "",
 }
 """Keys that version 0.1.0 does not know, with the value that says nothing."""
 

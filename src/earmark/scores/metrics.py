@@ -30,6 +30,7 @@ LEADING = ("P@1", "P@5", "GSR")
 
 FAMILIES: dict[str, tuple[str, str]] = {
     "retrieval": ("earmark.metrics.retrieval", "P@1 P@5"),
+    "labels": ("earmark.metrics.retrieval", "label_P@1 label_jaccard"),
     "separation": ("earmark.metrics.separation", "GSR CSR CSR_pointwise CS CSCF silhouette"),
     "clustering": ("earmark.metrics.clustering", "NMI ARI kmeans_purity purity"),
     "hubness": ("earmark.geometry.hubness", "hub_ratio antihub_rate hub_skew robin_hood"),

@@ -164,7 +164,11 @@ def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_sour
     for names, where in ((ids, source), (label_ids, label_source)):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
-            raise InputError(f"{where} has {some_names(repeated, 'id')} more than once; ids must be unique.")
+            several = where == label_source and names is label_ids
+            remedy = (
+                ", or --label-separator ';' must say that an id has a row for each of its labels" if several else ""
+            )
+            raise InputError(f"{where} has {some_names(repeated, 'id')} more than once; ids must be unique{remedy}.")
     row_of = {name: row for row, name in enumerate(label_ids)}
     missing = [name for name in ids if name not in row_of]
     if missing:

@@ -19,7 +19,16 @@ from earmark.vectors._matching import match_rows
 from earmark.vectors._values import Joined, Labels, Vectors
 from earmark.vectors.birdnet_files import birdnet_files, read_birdnet
 from earmark.vectors.columns import Asked, MissingColumn, NamelessColumns, refuse_columns
-from earmark.vectors.table_files import csv_labels, csv_vectors, parquet_labels, parquet_vectors, txt_labels
+from earmark.vectors.hoplite_files import hoplite_database, read_hoplite
+from earmark.vectors.several_labels import label_columns, one_row_each
+from earmark.vectors.table_files import (
+    column_names,
+    csv_labels,
+    csv_vectors,
+    parquet_labels,
+    parquet_vectors,
+    txt_labels,
+)
 
 _Reader = TypeVar("_Reader")
 
@@ -60,7 +69,9 @@ def read_vectors(
         .csv      number columns, with or without a header; with `id`, `label`, `group` columns if there
         .parquet  number columns, or one list column `vector` or `embedding`; with `id`, `label`, `group` if there
         .pt       a 2-D tensor, or a dictionary as in .npz
-        .birdnet.embeddings.txt    windows of a recording, as BirdNET-Analyzer writes them; also a folder of these
+        .birdnet.embeddings.txt    windows of a recording, as BirdNET-Analyzer writes them; also a folder of these, and
+                  its .csv with the columns file_path, start, end and embedding
+        hoplite.sqlite             the folder of a database of Perch Hoplite or BirdNET-Analyzer, or that file in it
 
     Of a .csv or .parquet file, labels, groups, ids, an index and columns whose name tells rows apart (class,
     speaker_id, fold, …) are no dimensions. `Vectors.columns` and `Vectors.summary` say which were used. A column that
@@ -88,6 +99,10 @@ def read_vectors(
     if not is_remote(source) and (files := birdnet_files(source)):
         refuse_columns(source, label_column, groups)
         return read_birdnet(source, files)
+    if not is_remote(source) and (database := hoplite_database(source)) is not None:
+        refuse_columns(source, label_column, None)
+        with readable(source):
+            return read_hoplite(source, database, groups)
     with readable(source):
         found = reader_for(source, _VECTOR_READERS, "vectors")(source, key, asked)
     beside = {"ids": found.ids, "labels": found.labels, "groups": found.groups}
@@ -164,6 +179,7 @@ def read_labelled(
     *,
     key: str | None = None,
     label_column: str | None = None,
+    label_separator: str = "",
     groups: str | None = None,
     dimensions: str | Sequence[str] = (),
 ) -> Joined:
@@ -176,7 +192,9 @@ def read_labelled(
         labels: A file of labels; joined by id, or by a column that holds the ids (`path`, `file`, …). None takes
             those in the file of the vectors.
         key: The array, list column or dictionary entry to take.
-        label_column: The column or array that holds the labels.
+        label_column: The column or array that holds the labels; several columns of 0 and 1, as names or a pattern
+            (`wren,owl`, `sp_*`), hold one label each.
+        label_separator: What stands between the labels of a row that has several.
         groups: The column or array that holds the groups, looked for in the file of the labels and then in the other
             one; "none", where no column is called so, leaves out those that the files hold.
         dimensions: Columns of a table that are the vectors, by name or pattern (`f*`).
@@ -187,13 +205,27 @@ def read_labelled(
     >>> earmark.read_labelled("vectors.npy", "clips.csv", groups="tape").values.shape
     """
     asked: dict[str, Any] = {"key": key, "label_column": label_column, "dimensions": dimensions}
+    if labels is None and label_column and set(label_column) & set(",*?[") and _holds_columns(vectors, label_column):
+        labels = vectors  # columns of labels are read from the same file once more
     try:
-        return join(*_read_both(vectors, labels, groups=groups, **asked))
+        return join(*_read_both(vectors, labels, groups=groups, **asked), label_separator=label_separator)
     except (MissingColumn, NamelessColumns) as error:
         if groups != NO_GROUPS or getattr(error, "wanted", groups) != groups:
             raise
     loaded, found = _read_both(vectors, labels, groups=None, **asked)
-    return join(_without_groups(loaded), None if found is None else _without_groups(found))
+    bare = None if found is None else _without_groups(found)
+    return join(_without_groups(loaded), bare, label_separator=label_separator)
+
+
+def _holds_columns(path: str | os.PathLike[str], asked: str) -> bool:
+    """Whether several columns are meant, and not one whose name holds a comma or a star."""
+    try:
+        read_vectors(path, label_column=asked)
+    except MissingColumn:
+        return True
+    except EarmarkError:
+        pass
+    return False
 
 
 def _without_groups(held: _Held) -> _Held:
@@ -229,8 +261,9 @@ def _read_both(
     in_vectors = None if elsewhere is None else groups
     try:
         loaded = read_vectors(
-            vectors, key=key, groups=in_vectors, dimensions=dimensions, apart=tuple(found.roles.values())
-        )
+            vectors, key=key, groups=in_vectors, dimensions=dimensions,
+            apart=(*found.roles.values(), *_columns_named(labels, label_column)),
+        )  # fmt: skip
     except (MissingColumn, NamelessColumns) as error:
         if in_vectors is None or getattr(error, "wanted", groups) != groups:
             raise
@@ -238,7 +271,16 @@ def _read_both(
     return loaded, found
 
 
-def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
+def _columns_named(labels: str | os.PathLike[str], asked: str | None) -> list[str]:
+    """The columns of 0 and 1 that hold labels: no dimensions, in whichever file they lie."""
+    source = locate(labels)
+    if not asked or not set(asked) & set(",*?[") or source.suffix.lower() not in (".csv", ".parquet"):
+        return []
+    with readable(source):
+        return label_columns(column_names(source), asked)
+
+
+def join(vectors: Vectors, labels: Labels | None = None, *, label_separator: str = "") -> Joined:
     """Give every vector its label: by id when both sides have ids, by a column that holds them, else by position.
 
     By id, every vector needs a label row, and label rows without a vector are left out and noted. Without
@@ -251,9 +293,11 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
         groups = None if vectors.groups is None else list(vectors.groups)
         _refuse_leaks(vectors, vectors.labels, groups)
         return Joined(
-            vectors.values, list(vectors.labels), groups, vectors.ids, vectors.notes, vectors.columns, vectors.summary
-        )
-    notes = list(vectors.notes)
+            vectors.values, list(vectors.labels), groups, vectors.ids, vectors.notes, vectors.columns, vectors.summary,
+            separator=label_separator or vectors.separator,
+        )  # fmt: skip
+    labels = one_row_each(labels, label_separator) if label_separator else labels
+    notes = [*vectors.notes, *labels.notes]
     if vectors.labels is not None and not _same_file(labels.source, vectors.source):
         notes.append(f"Labels come from {labels.source}; those in {vectors.source} are not used.")
     match = match_rows(
@@ -268,8 +312,9 @@ def join(vectors: Vectors, labels: Labels | None = None) -> Joined:
     where = "" if _same_file(labels.source, vectors.source) else labels.source
     summary = vectors.summary_with({"id": match.column, **labels.roles} if match.column else labels.roles, where)
     return Joined(
-        vectors.values, chosen, groups, match.ids, (*notes, *match.notes), vectors.columns, summary, match.doubts
-    )
+        vectors.values, chosen, groups, match.ids, (*notes, *match.notes), vectors.columns, summary, match.doubts,
+        separator=label_separator or labels.separator, background=labels.background,
+    )  # fmt: skip
 
 
 def _refuse_leaks(vectors: Vectors, labels: Sequence[str | None], groups: Sequence[str | None] | None) -> None:

@@ -37,6 +37,7 @@ class Vectors:
     notes: tuple[str, ...] = ()
     doubtful: tuple[int, ...] = ()  # places of dimensions that may be labels by what they hold
     beside: Mapping[str, Texts] = field(default_factory=dict)  # other columns, which may hold names
+    separator: str = ""  # between the labels of a row, where rows have several
 
     @property
     def summary(self) -> str:
@@ -70,6 +71,9 @@ class Labels:
     header: str | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, Texts] = field(default_factory=dict)
+    separator: str = ""  # between the labels of a row, where rows have several
+    background: str = ""  # the label of rows that have none of those asked for
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +81,8 @@ class Joined:
     """Vectors and labels row by row, in the order of the vectors. `notes` says what a reader should know.
 
     `columns` names the dimensions, where the file names them, and `summary` says what every column was used as.
-    `doubts` are those notes that belong into every score: labels that were joined by position beside ids.
+    `doubts` are those notes that belong into every score: labels that were joined by position beside ids. `separator`
+    stands between the labels of a row that has several, and `background` is the label of rows that have none.
     """
 
     values: Matrix
@@ -88,6 +93,8 @@ class Joined:
     columns: tuple[str, ...] | None = None
     summary: str = ""
     doubts: tuple[str, ...] = ()
+    separator: str = ""
+    background: str = ""
 
 
 def vectors_of(

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from earmark.vectors.columns import (
     refuse_other_separators,
     role_of,
     roles_of,
+    shortened,
 )
+from earmark.vectors.several_labels import BACKGROUND, label_columns, of_columns
 from earmark.vectors.texts import Texts, as_text, is_number
 
 _OPENING = 65  # rows that are looked at before the first is taken for a heading or a vector
@@ -121,7 +124,8 @@ def csv_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         raise InputError(f'{source} has the column "{repeated[0]}" more than once; rename one.')
-    roles = pick_columns(names, column, groups, source)
+    wide = label_columns(names, column)
+    roles = _roles_beside(names, wide, groups, source) if wide else pick_columns(names, column, groups, source)
     body = rows[header:]
     for line, cells in body:
         if len(cells) != len(names):
@@ -129,10 +133,30 @@ def csv_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     if header and body and "id" not in roles and _names_rows(names, body[0][1], [0] if len(names) > 1 else []):
         roles["id"] = names[0]
     texts = {role: [as_text(cells[names.index(name)]) for _, cells in body] for role, name in roles.items()}
+    if wide:
+        held = {name: [as_text(cells[names.index(name)]) for _, cells in body] for name in wide}
+        return _wide_labels(held, texts, roles, source)
     heading = roles["label"] if header and role_of(roles["label"]) != "label" else None
     others = [] if "id" in roles else [place for place, name in enumerate(names) if name != roles["label"]]
     beside = {names[place]: [as_text(cells[place]) for _, cells in body] for place in others}
     return labels_of(texts, source, heading, roles if header else None, beside)
+
+
+def _roles_beside(names: Sequence[str], wide: Sequence[str], groups: str | None, source: Path) -> dict[str, str]:
+    """Which columns hold groups and ids, where several hold labels."""
+    roles = roles_of([name for name in names if name not in wide], None, groups, source)
+    return {role: name for role, name in roles.items() if role != "label"}
+
+
+def _wide_labels(
+    columns: Mapping[str, Texts], texts: Mapping[str, Texts], roles: Mapping[str, str], source: Path
+) -> Labels:  # fmt: skip
+    """Labels from columns of 0 and 1, with what stands beside them."""
+    values, separator = of_columns(columns, source)
+    shown = {"label": shortened([*columns])}
+    labels = labels_of({**texts, "label": values}, source, None, {**roles, **shown})
+    background = BACKGROUND if BACKGROUND in values else ""
+    return replace(labels, separator=separator, background=background)
 
 
 def txt_labels(source: Path, column: str | None, groups: str | None) -> Labels:
@@ -142,6 +166,14 @@ def txt_labels(source: Path, column: str | None, groups: str | None) -> Labels:
     if lines[-1] == "":
         lines.pop()  # the end of the last line, not a label
     return labels_of({"label": [as_text(line) for line in lines]}, source)
+
+
+def column_names(source: Path) -> list[str]:
+    """The names above the columns of a .csv or .parquet file."""
+    if source.suffix.lower() == ".parquet":
+        return list(_arrow_table(source).column_names)
+    first = next(_csv_lines(source), None)
+    return [] if first is None else [cell.strip() for cell in first[1]]
 
 
 def _csv_lines(source: Path) -> Iterator[CsvLine]:
@@ -200,6 +232,11 @@ def parquet_labels(source: Path, column: str | None, groups: str | None) -> Labe
     # A file with vectors may hold the labels too: its list columns are no candidates, and neither is its index.
     index = {name for name in _index_names(table) if name not in (column, groups)}
     names = [name for name in table.column_names if not _is_list(table.schema.field(name).type, types)]
+    if wide := label_columns(names, column):
+        beside_labels = _roles_beside([name for name in names if name not in index], wide, groups, source)
+        beside_labels = {**_named_rows(table, index, types), **beside_labels}
+        columns = _texts(table, {name: name for name in wide})
+        return _wide_labels(columns, _texts(table, beside_labels), beside_labels, source)
     roles = pick_columns([name for name in names if name not in index], column, groups, source)
     roles = {**_named_rows(table, index, types), **roles}
     others = [] if "id" in roles else [name for name in names if name != roles["label"]]

@@ -11,7 +11,7 @@ from earmark.report._neighbours import (
     Confusions,
     Neighbour,
     Retrieval,
-    confusions,
+    confusions_of,
     hubs,
     nearest_rows,
     retrieve,
@@ -54,7 +54,7 @@ def closer_look(data: ReportData) -> Html | None:
     onwards = join("All clips of a run, to click and to hear: ", command, " makes a map of them in a page of its own.")
     parts = []
     for number, (item, retrievals) in enumerate(zip(data.close_ups, worst, strict=True)):
-        found = confusions(item.labels, item.nearest)
+        found = confusions_of(item)
         side = "side" if len(found.classes) <= _SIDE_BY_SIDE else None
         heading = item.label + (" (across groups)" if item.protocol == "across_groups" else "")
         parts.append(
