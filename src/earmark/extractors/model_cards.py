@@ -91,14 +91,21 @@ _FORMATS: dict[str, ExtractorCard] = {
     "adapters.hear:HearModule": ExtractorCard("hear", "HEAR", "A module with the HEAR API", extra="torch"),
     "adapters.libraries:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
     "adapters.model_files:OnnxModel": ExtractorCard("onnx", "ONNX", "An ONNX file", extra="onnx"),
+    "adapters.s3prl:S3prlUpstream": ExtractorCard("s3prl", "S3PRL", "An upstream of s3prl", extra="torch"),
     "adapters.libraries:SentenceTransformersModel": ExtractorCard(
         "sentence-transformers", "ST", "A sentence-transformers model that takes audio", extra="sentence-transformers"),
+    "adapters.torch_hub:TorchHubModel": ExtractorCard("torchhub", "HUB", "An entry of torch.hub", extra="torch"),
     "adapters.model_files:TorchScriptModel": ExtractorCard("torchscript", "TS", "A TorchScript file", extra="torch"),
+    "adapters.transformers_models:TransformersModel": ExtractorCard(
+        "transformers", "HF", "Any audio model of transformers", extra="models"),
+    "adapters.xares:XaresEncoder": ExtractorCard("xares", "XARES", "An encoder of X-ARES", extra="torch"),
 }
 
 ADAPTERS: dict[str, str] = {
-    "hear": "hear:MODULE[:WEIGHTS]", "mteb": "mteb:NAME", "onnx": "onnx:FILE.onnx",
-    "sentence-transformers": "sentence-transformers:NAME_OR_FOLDER", "torchscript": "torchscript:FILE.pt",
+    "hear": "hear:MODULE[:WEIGHTS]", "mteb": "mteb:NAME", "onnx": "onnx:FILE.onnx", "s3prl": "s3prl:NAME",
+    "sentence-transformers": "sentence-transformers:NAME_OR_FOLDER", "torchhub": "torchhub:OWNER/REPO_OR_FOLDER:ENTRY",
+    "torchscript": "torchscript:FILE.pt", "transformers": "transformers:NAME_OR_FOLDER",
+    "xares": "xares:MODULE_OR_FILE:CLASS",
 }
 """Names that stand for a format and need the model behind a colon, as it is written."""
 
@@ -238,4 +245,6 @@ _MODELS = {**_COMPUTED, **_PACKAGED, **dict(_with_codes(_PRETRAINED))}
 
 CARDS: dict[str, ExtractorCard] = {card.name: card for card in _MODELS.values()}
 PATHS: dict[str, str] = {card.name: f"earmark.extractors.{path}" for path, card in _MODELS.items()}
-PRETRAINED: tuple[ExtractorCard, ...] = tuple(card for card in CARDS.values() if card.extra == "models")
+PRETRAINED: tuple[ExtractorCard, ...] = tuple(
+    card for card in CARDS.values() if card.extra == "models" and card.name not in ADAPTERS
+)
