@@ -102,8 +102,8 @@ class TorchHubModel(GivenModel):
             ) from error
         except URLError as error:
             raise InputError(
-                f"The entry {self.name} fetches weights and there is no connection ({error_text(error)}): put them where "
-                f"torch.hub keeps its own, in {Path(torch.hub.get_dir()) / 'checkpoints'}."
+                f"The entry {self.name} fetches weights and there is no connection ({error_text(error)}): put them "
+                f"where torch.hub keeps its own, in {Path(torch.hub.get_dir()) / 'checkpoints'}."
             ) from error
         except Exception as error:
             entries = _entries(torch, self.folder)
@@ -119,14 +119,13 @@ class TorchHubModel(GivenModel):
     def _callable(self) -> Any:
         name = self.method or (METHOD if callable(getattr(self.model, METHOD, None)) else "")
         call = getattr(self.model, name, None) if name else self.model
-        if not callable(call):
-            methods = [each for each in dir(self.model) if not each.startswith("_")]
-            raise UsageError(
-                f"The model of {self.name} has no method {name!r}.{did_you_mean(name, methods)}"
-                if name
-                else f"The entry {self.name} returns {type(self.model).__name__}, which cannot be called: give a method."
-            )
-        return call
+        if callable(call):
+            return call
+        if not name:
+            kind = type(self.model).__name__
+            raise UsageError(f"The entry {self.name} returns {kind}, which cannot be called: give a method.")
+        methods = [each for each in dir(self.model) if not each.startswith("_")]
+        raise UsageError(f"The model of {self.name} has no method {name!r}.{did_you_mean(name, methods)}")
 
     def call(self, given: Floats) -> Any:
         torch = self._torch
@@ -154,10 +153,11 @@ class TorchHubModel(GivenModel):
         except EarmarkError:
             raise
         except Exception as error:
+            why = f"{type(error).__name__}: {error_text(error)}"
             raise InputError(
-                f"{self.name} fails on {samples / self.setup.rate:g} s of sound ({type(error).__name__}: {error_text(error)}): "
-                "give seconds where it hears one length only, layout where it takes other axes than [batch, time], "
-                "or method where something else is to be called."
+                f"{self.name} fails on {samples / self.setup.rate:g} s of sound ({why}): give seconds where it hears one "
+                "length only, layout where it takes other axes than [batch, time], or method where something else is to "
+                "be called."
             ) from error
 
 
@@ -210,8 +210,8 @@ def _fetched(torch: Any, source: Source, trust: bool) -> Path:
         fetched = sorted(_folders(home) - before)
         if not fetched:
             raise InputError(
-                f"{spelled} is not in torch.hub's cache ({home}) and cannot be fetched ({error_text(error)}): carry it there, "
-                f"or give a folder, as in torchhub:/path/to/folder:{source.entry}."
+                f"{spelled} is not in torch.hub's cache ({home}) and cannot be fetched ({error_text(error)}): carry "
+                f"it there, or give a folder, as in torchhub:/path/to/folder:{source.entry}."
             ) from error
     fetched = sorted(each for each in _folders(home) - before if each.name.startswith(f"{flat}_"))
     if not fetched:
@@ -258,8 +258,8 @@ def _network_of(torch: Any, made: Any, name: str) -> Any:
     networks = [part for part in made if isinstance(part, torch.nn.Module)]
     if len(networks) != 1:
         raise UsageError(
-            f"The entry {name} returns {len(made)} things, of which {len(networks)} are networks: one is needed; wrap it "
-            "in a class with `extract`."
+            f"The entry {name} returns {len(made)} things, of which {len(networks)} are networks: one is needed; "
+            "wrap it in a class with `extract`."
         )
     return networks[0]
 

@@ -101,9 +101,8 @@ class TransformersModel(LayeredClips):
         except EarmarkError:
             raise
         except Exception as error:
-            raise InputError(
-                f"{self.card.name} fails on {samples / self.rate:g} s of sound: {type(error).__name__}: {error_text(error)}."
-            ) from error
+            why = f"{type(error).__name__}: {error_text(error)}"
+            raise InputError(f"{self.card.name} fails on {samples / self.rate:g} s of sound: {why}.") from error
 
 
 def _frames(values: Any, name: str) -> Any:
@@ -142,8 +141,8 @@ def _refuse_unasked_code(name: str, trusted: bool, where: dict[str, Any]) -> Non
     code = sorted({path.rpartition("--")[2].partition(".")[0] for path in paths})
     if code and not trusted:
         raise UsageError(
-            f"{name} comes with code of its own ({', '.join(f'{module}.py' for module in code)}), which would run: if you "
-            f"trust it say transformers:{name}?trust_remote_code=true."
+            f"{name} comes with code of its own ({', '.join(f'{module}.py' for module in code)}), which would run: "
+            f"if you trust it say transformers:{name}?trust_remote_code=true."
         )
 
 

@@ -77,9 +77,7 @@ class XaresEncoder:
         """The checker's rules on what an encoder is."""
         kind = type(self.model).__name__
         if not kind.endswith("Encoder"):
-            raise UsageError(
-                f"The class {kind} has a name that does not end in Encoder: X-ARES asks for it; rename it."
-            )
+            raise UsageError(f"The class {kind} is not called ...Encoder, as X-ARES asks: rename it.")
         if not isinstance(self.model, self._torch.nn.Module):
             raise UsageError(f"{kind} is no torch.nn.Module: X-ARES asks for one.")
         for name in ("sampling_rate", "output_dim", "hop_size_in_ms"):
