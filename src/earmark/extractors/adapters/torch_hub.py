@@ -153,11 +153,10 @@ class TorchHubModel(GivenModel):
         except EarmarkError:
             raise
         except Exception as error:
-            why = f"{type(error).__name__}: {error_text(error)}"
+            seconds, why = samples / self.setup.rate, f"{type(error).__name__}: {error_text(error)}"
             raise InputError(
-                f"{self.name} fails on {samples / self.setup.rate:g} s of sound ({why}): give seconds where it hears one "
-                "length only, layout where it takes other axes than [batch, time], or method where something else is to "
-                "be called."
+                f"{self.name} fails on {seconds:g} s of sound ({why}): give seconds where it hears one length only, "
+                "layout where it takes other axes than [batch, time], or method where something else is meant."
             ) from error
 
 

@@ -46,7 +46,7 @@ class XaresEncoder:
         self._device = device_of(torch, device)
         if ":" not in path:
             raise UsageError(f"xares:{path} names no class: write xares:{path}:MyEncoder.")
-        thing = load_path(path, "X-ARES encoder")
+        thing: Any = load_path(path, "X-ARES encoder")
         self.name = path.rpartition(":")[2]
         self.model: Any = self._made(thing, given) if isinstance(thing, type) else thing
         self._refuse_others()
