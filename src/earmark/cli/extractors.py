@@ -69,8 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 _HEAR = (
     "Write a Python module with load_model, get_timestamp_embeddings and get_scene_embeddings, the HEAR API, around an "
-    "extractor. Timestamps are the centres of its frames in milliseconds. A clip-level extractor has one timestamp, or, "
-    "with --window, one for each window."
+    "extractor. Timestamps are the centres of its frames in milliseconds. A clip-level extractor has one timestamp, "
+    "or, with --window, one for each window."
 )
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,7 +105,7 @@ class TorchHubModel(GivenModel):
                 f"where torch.hub keeps its own, in {Path(torch.hub.get_dir()) / 'checkpoints'}."
             ) from error
         except Exception as error:
-            entries = _entries(torch, self.folder)
+            entries = _entries(self.folder)
             if entries and self.name not in entries:
                 raise UsageError(
                     f"{self.folder} has no entry {self.name!r}.{did_you_mean(self.name, entries)} Its own: "
@@ -138,11 +137,21 @@ class TorchHubModel(GivenModel):
         """Which axis of the answer is which, where nobody says it."""
         if self.setup.output_layout:
             return
-        lengths = [self.size] if self.size is not None else [self.setup.rate, 2 * self.setup.rate]
-        shapes = [np.shape(self._heard(length)) for length in lengths]
+        length = self.size or self.setup.rate
+        shapes = [np.shape(self._heard(length))]
+        try:
+            shapes.append(np.shape(self._heard(2 * length)))
+        except InputError:
+            if self.size is None:
+                raise
+            if sum(size > 1 for size in shapes[0]) > 1:
+                raise UsageError(
+                    f"{self.name} hears one length only and answers with {list(shapes[0])}: say which axis is which, "
+                    "as in output_layout=[batch,time,feature]."
+                ) from None
         axes = axes_of(shapes[0], shapes[-1], self.name)
         self.setup = replace(self.setup, output_layout=axes)
-        if "time" in axes and len(shapes) > 1:
+        if "time" in axes and self.size is None:
             grown = shapes[1][axes.index("time")] - shapes[0][axes.index("time")]
             self.frame_rate = float(grown) or None
 
@@ -228,10 +237,7 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 
 def _refuse_namesakes(folder: Path) -> None:
     """Python has one module of a name: an entry must not be made of the modules of another repository."""
-    try:
-        tree = ast.parse((folder / "hubconf.py").read_bytes())
-    except (SyntaxError, ValueError):
-        return  # loading says what is wrong with it
+    tree = _hubconf(folder)
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
     for name in sorted({name.partition(".")[0] for name in names}):
@@ -244,10 +250,20 @@ def _refuse_namesakes(folder: Path) -> None:
             )
 
 
-def _entries(torch: Any, folder: Path) -> list[str]:
-    with suppress(Exception):
-        return [str(name) for name in torch.hub.list(str(folder), source="local")]
-    return []
+def _entries(folder: Path) -> list[str]:
+    """What hubconf.py defines or imports by name; nothing runs."""
+    tree = _hubconf(folder)
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names += [alias.asname or alias.name for node in froms for alias in node.names]
+    return [name for name in names if not name.startswith("_")]
+
+
+def _hubconf(folder: Path) -> ast.Module:
+    try:
+        return ast.parse((folder / "hubconf.py").read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise InputError(f"{folder / 'hubconf.py'} is no Python that can be read: {error_text(error)}.") from error
 
 
 def _network_of(torch: Any, made: Any, name: str) -> Any:
