@@ -190,12 +190,12 @@ def test_files_that_are_not_there_or_another_models(tmp_path: Path, monkeypatch:
     with pytest.raises(InputError, match=r"none.onnx does not exist: download perch_v2.onnx"):
         open_extractor(f"perch:{tmp_path / 'none.onnx'}")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    with pytest.raises(EarmarkError, match="cannot be fetched|earmark\\[models\\]"):
+    with pytest.raises(EarmarkError, match=r"cannot be fetched|earmark\[models\]"):
         open_extractor("perch?local_files_only=true")
     (tmp_path / "perch.h5").write_text("no model")
-    with pytest.raises(UsageError, match="is none of .onnx, .tflite, .pt and a SavedModel folder"):
+    with pytest.raises(UsageError, match=r"is none of .onnx, .tflite, .pt and a SavedModel folder"):
         open_extractor(f"perch:{tmp_path / 'perch.h5'}")
-    with pytest.raises(InputError, match="holds no saved_model.pb"):
+    with pytest.raises(InputError, match=r"holds no saved_model.pb"):
         open_extractor(f"perch:{tmp_path}")
     birds = birdnet_onnx(tmp_path / "birds.onnx")
     with pytest.raises(InputError, match=r"no embedding of 1536 numbers but predictions \['batch', 11560\]"):
