@@ -19,6 +19,7 @@ from earmark.extractors.adapters.torch_hub import axes_of, parse_source
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.conformance import check_extractor
 from earmark.extractors.contract import LayeredExtractor
+from earmark.extractors.model_cards import ADAPTERS
 from earmark.representations._systems import describe_model
 from earmark.representations.config import ExtractorEntry
 
@@ -260,6 +261,12 @@ def test_a_fetched_repository_is_unpacked_trusted_and_run(here: Path, monkeypatc
     made = open_extractor("torchhub:some/sounds:main:tiny?trust=true")
     assert made.extract([sound(8000, 1.0)])[0].values.shape == (48, 4)
     assert "some_sounds" in (here / "torch" / "hub" / "trusted_list").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(ADAPTERS))
+def test_a_format_alone_is_no_model(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} needs to know which model: write {name}:"):
+        open_extractor(name)
 
 
 def test_spellings_of_entries() -> None:

@@ -253,7 +253,7 @@ def _refuse_namesakes(folder: Path) -> None:
 def _entries(folder: Path) -> list[str]:
     """What hubconf.py defines or imports by name; nothing runs."""
     tree = _hubconf(folder)
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     froms = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     names += [alias.asname or alias.name for node in froms for alias in node.names]
     return [name for name in names if not name.startswith("_")]

@@ -21,6 +21,7 @@ from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.extractors.adapters.answers import chosen_output
 from earmark.extractors.adapters.layered import Floats, LayeredClips, counted_layer
 from earmark.extractors.contract import ExtractorCard
+from earmark.extractors.pretrained import library_quiet
 from earmark.extractors.torch_models import device_of, exact
 from earmark.extractors.windows import SHORTEST
 from earmark.wording import error_text
@@ -148,6 +149,7 @@ def _refuse_unasked_code(name: str, trusted: bool, where: dict[str, Any]) -> Non
 
 def _opened(kind: Any, name: str, where: dict[str, Any]) -> Any:
     try:
-        return kind.from_pretrained(name, **where)
+        with library_quiet():
+            return kind.from_pretrained(name, **where)
     except Exception as error:
         raise InputError(f"transformers cannot open {name} ({type(error).__name__}: {error_text(error)}).") from error
