@@ -562,6 +562,9 @@ def test_a_model_that_is_no_family_of_ours(tmp_path: Path) -> None:
     np.testing.assert_allclose(layers[1].values, answer.hidden_states[1][0], atol=1e-5)
     np.testing.assert_allclose(layers[-1].values, answer.last_hidden_state[0], atol=1e-5)
     passes(made)
+    key = identity(f"transformers:{place}")
+    transformers.Data2VecAudioModel(config).save_pretrained(place)
+    assert identity(f"transformers:{place}") != key  # other weights in the same folder
 
 
 REMOTE = """

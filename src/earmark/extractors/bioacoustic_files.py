@@ -101,7 +101,7 @@ class WindowedFile:
 
     def prepare(self, window: Floats) -> Floats:
         """A window as the model wants it."""
-        return np.ascontiguousarray(window, np.float32)
+        return np.array(window, np.float32)  # a copy: windows are read-only views
 
     # --- kinds of files ---
 
@@ -208,7 +208,7 @@ class Perch(WindowedFile):
     def prepare(self, window: Floats) -> Floats:
         centred = window - window.mean()
         peak = np.abs(centred).max()
-        return np.ascontiguousarray(centred * (self.PEAK / peak) if peak > 0 else centred, np.float32)
+        return np.asarray(centred * (self.PEAK / peak) if peak > 0 else centred, np.float32)
 
 
 class BirdNETV3(WindowedFile):
