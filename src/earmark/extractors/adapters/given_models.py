@@ -142,9 +142,7 @@ class GivenModel:
         if mel is not None and [axis for axis in self.layout if axis in ("time", "mel")] == ["mel", "time"]:
             values = values.T
         single = tuple(number for number, axis in enumerate(self.layout) if axis in ("batch", "channel"))
-        return np.array(
-            np.expand_dims(values, single), order="C"
-        )  # its own: windows are views that cannot be written to
+        return np.array(np.expand_dims(values, single), order="C")  # a copy: windows are read-only views
 
     def _time_first(self, answer: NDArray[Any]) -> Floats:
         """An answer as [T, D]; without a layout axes of length 1 are dropped, and one that is left holds features."""
