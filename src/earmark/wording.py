@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["counted", "first_of", "listed"]
+__all__ = ["counted", "error_text", "first_of", "listed"]
 
 
 def counted(number: int, noun: str) -> str:
@@ -35,3 +35,8 @@ def first_of(names: Sequence[str], most: int) -> str:
 def seconds_text(seconds: float) -> str:
     """A time for the name of a span, to the microsecond: `3`, `0.25`."""
     return f"{seconds:.6f}".rstrip("0").rstrip(".")
+
+
+def error_text(error: BaseException, most: int = 300) -> str:
+    """What an error of somebody else's says, on one line and without its full stop, to stand inside a sentence."""
+    return " ".join(str(error).split())[:most].rstrip(".")

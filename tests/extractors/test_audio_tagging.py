@@ -141,7 +141,7 @@ def test_files_that_do_not_fit_are_told(tmp_path: Path, authors_file: Path) -> N
         open_extractor(f"panns:{place}", rate=44100, allow_pickle=True)
     config = tiny_models.mert(tmp_path / "mert") / "config.json"
     config.write_text(config.read_text().replace('"feature_extractor_cqt": false', '"feature_extractor_cqt": true'))
-    with pytest.raises(UsageError, match="has feature_extractor_cqt, which is not known here"):
+    with pytest.raises(UsageError, match="has a constant-Q front end, which is not known here"):
         open_extractor(f"mert:{tmp_path / 'mert'}")
 
 

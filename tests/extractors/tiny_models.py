@@ -276,6 +276,84 @@ def mert(folder: Path) -> Path:
     return folder
 
 
+DASHENG: dict[str, Any] = {"embed_dim": 24, "depth": 3, "num_heads": 4, "target_length": 48, "mlp_ratio": 2.0}
+
+
+def dasheng_state() -> dict[str, Any]:
+    """Tensors as the package `dasheng` names them, those of its front end among them."""
+    generator = torch.Generator().manual_seed(0)
+    width, hidden, columns = DASHENG["embed_dim"], 48, DASHENG["target_length"] // 4
+    shapes: dict[str, tuple[int, ...]] = {
+        "time_pos_embed": (1, width, 1, columns),
+        "freq_pos_embed": (1, width, 1, 1),
+        "patch_embed.proj.weight": (width, 1, 64, 4),
+        "patch_embed.proj.bias": (width,),
+        "norm.weight": (width,),
+        "norm.bias": (width,),
+        "front_end.0.mel_scale.fb": (257, 64),
+    }
+    for block in range(DASHENG["depth"]):
+        linear = {"attn.qkv": (3 * width, width), "attn.proj": (width, width), "mlp.fc1": (hidden, width)}
+        for name, shape in {**linear, "mlp.fc2": (width, hidden)}.items():
+            shapes |= {f"blocks.{block}.{name}.weight": shape, f"blocks.{block}.{name}.bias": shape[:1]}
+        for norm in ("norm1", "norm2"):
+            shapes |= {f"blocks.{block}.{norm}.{part}": (width,) for part in ("weight", "bias")}
+    state = {name: 0.3 * torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    for part, low, high in (("weight", 0.5, 1.5), ("bias", -1, 1), ("running_mean", -40, 0), ("running_var", 50, 200)):
+        state[f"init_bn.1.{part}"] = low + (high - low) * torch.rand(64, generator=generator)
+    return {**state, "init_bn.1.num_batches_tracked": torch.tensor(3)}
+
+
+def dasheng(folder: Path) -> Path:
+    """As on the hub: `encoder.` before the names, no front end, a classifier, and the sizes under encoder_kwargs."""
+    folder.mkdir(parents=True)
+    state = {f"encoder.{name}": value for name, value in dasheng_state().items() if not name.startswith("front_end")}
+    save_file({**state, "outputlayer.1.weight": torch.zeros(2, 24)}, folder / "model.safetensors")
+    kwargs = {**DASHENG, "patch_size": [64, 4], "patch_stride": [64, 4]}
+    said = {"model_type": "dasheng", "name": "dasheng-base", "encoder_kwargs": kwargs}
+    (folder / "config.json").write_text(json.dumps(said))
+    return folder
+
+
+def aves(folder: Path, **changes: Any) -> Path:
+    """The authors' two files: torchaudio's names, made back from those of transformers, and its config."""
+    config = transformers.HubertConfig(**{**SPEECH, **changes})
+    tensors = {}
+    for name, value in _initialised(transformers.HubertModel(config)).state_dict().items():
+        name = name.replace("parametrizations.weight.original0", "weight_g")
+        name = name.replace("parametrizations.weight.original1", "weight_v")
+        if name.startswith("encoder."):
+            name = f"encoder.transformer.{name.removeprefix('encoder.')}"
+        name = name.replace("feature_projection.", "encoder.feature_projection.", 1)
+        if name != "masked_spec_embed":
+            tensors[name] = value
+    folder.mkdir(parents=True)
+    layers = list(zip(config.conv_dim, config.conv_kernel, config.conv_stride, strict=True))
+    said = {
+        "extractor_mode": "group_norm" if config.feat_extract_norm == "group" else "layer_norm",
+        "extractor_conv_layer_config": layers,
+        "extractor_conv_bias": config.conv_bias,
+        "encoder_embed_dim": config.hidden_size,
+        "encoder_pos_conv_kernel": config.num_conv_pos_embeddings,
+        "encoder_pos_conv_groups": config.num_conv_pos_embedding_groups,
+        "encoder_num_layers": config.num_hidden_layers,
+        "encoder_num_heads": config.num_attention_heads,
+        "encoder_ff_interm_features": config.intermediate_size,
+        "encoder_layer_norm_first": config.do_stable_layer_norm,
+    }
+    (folder / "aves-base-bio.torchaudio.model_config.json").write_text(json.dumps(said))
+    torch.save(tensors, folder / "aves-base-bio.torchaudio.pt")
+    return folder / "aves-base-bio.torchaudio.pt"
+
+
+def wav2vec2_bert(folder: Path) -> Path:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
+    config = transformers.Wav2Vec2BertConfig(**sizes, conv_depthwise_kernel_size=5, vocab_size=None)
+    said = {"feature_extractor_type": "SeamlessM4TFeatureExtractor", "feature_size": 80, "num_mel_bins": 80}
+    said |= {"sampling_rate": 16000, "stride": 2, "padding_value": 0.0}
+    return _save(transformers.Wav2Vec2BertModel(config), folder, said)
+
+
 VGGISH: dict[str, Any] = {"widths": [3, 4, 5, 5, 6, 7], "hidden": 20, "dimension": 12}
 CNN14: dict[str, Any] = {"widths": [2, 3, 4, 5, 6, 7], "dimension": 11}
 
@@ -319,6 +397,9 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
     "wavlm": lambda folder: speech("WavLM", folder, **LARGE),
     "hubert": lambda folder: speech("Hubert", folder),
     "mert": mert,
+    "aves": aves,
+    "wav2vec2_bert": wav2vec2_bert,
+    "dasheng": dasheng,
     "clap": clap,
     "clap_microsoft": microsoft_clap,
     "vggish": vggish,
@@ -337,6 +418,7 @@ FAMILIES: dict[str, Callable[[Path], Path]] = {
 """What writes a tiny checkpoint of each family into a folder that does not exist yet, and returns what to open."""
 
 PARAMETERS: dict[str, dict[str, Any]] = {
+    "aves": {"allow_pickle": True},
     "beats": {"allow_pickle": True},
     "vggish": {"allow_pickle": True},
     "panns": {"allow_pickle": True},

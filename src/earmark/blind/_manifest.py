@@ -31,7 +31,7 @@ import yaml
 
 from earmark.embedding import pooling
 from earmark.errors import EarmarkError, UsageError, did_you_mean, quoted
-from earmark.extractors.adapters.model_files import Setup, setup_from
+from earmark.extractors.adapters.given_models import Setup, setup_from
 from earmark.extractors.model_cards import CARDS, PRETRAINED
 from earmark.geometry.correction_names import parse as parse_correction
 from earmark.geometry.spaces import DISTANCES

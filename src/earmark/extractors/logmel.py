@@ -113,6 +113,7 @@ class LogMel(MelBased):
     """Frames [T, 128] in decibels, 62.5 a second at 16 kHz. Every frame is valid."""
 
     card = CARDS["logmel"]
+    first_centre = 0.0  # seconds
 
     def extract(self, waveforms: Sequence[Waveform]) -> list[Frames]:
         return clip_by_clip(self._spectrogram, waveforms, self.threads)

@@ -64,6 +64,24 @@ _PACKAGED: dict[str, ExtractorCard] = {
         pretraining=("Xeno-canto", "Macaulay Library"),
         notes="the layer before the species, for 3 s of sound to 15 kHz; trained to name 6522 classes, nearly all of "
         "them birds; no torch. About 6 million parameters without the classifier"),
+    "bioacoustic_files:BirdNETV3": ExtractorCard(
+        "birdnet_v3", "BN3", "BirdNET+ V3.0 (developer preview)", rate=32000, dimension=1280, frame_rate=1 / 3,
+        parameters=24_500_000, extra="onnx",
+        licence="CC-BY-SA-4.0 (weights, says their page; the birdnet package says CC-BY-NC-SA-4.0), MIT (code)",
+        citation="Lasseck et al., BirdNET+ V3.0 model developer preview, Zenodo, doi:10.5281/zenodo.18247420, 2026",
+        pretraining=("recordings of birds and other animals, without a list (versions before: Xeno-canto, Macaulay "
+                     "Library)",),
+        notes="the layer before the species, for 3 s of sound; trained to name 11,560 classes, most of them birds; "
+        "about 24.5 million parameters without the classifier; needs a file (.onnx, .tflite or .pt): "
+        "birdnet_v3:/path/BirdNET+_V3.0-preview3.1_Global_11K_FP32.onnx"),
+    "bioacoustic_files:Perch": ExtractorCard(
+        "perch", "PCH", "Perch 2.0", rate=32000, dimension=1536, frame_rate=1 / 5, parameters=12_000_000, extra="onnx",
+        checkpoint="justinchuby/Perch-onnx", licence="Apache-2.0",
+        citation="van Merriënboer et al., Perch 2.0: the bittern lesson for bioacoustics, 2025",
+        pretraining=("Xeno-canto", "iNaturalist", "Animal Sound Archive (Tierstimmenarchiv)", "FSD50K"),
+        notes="the embedding of 5 s, brought to mean 0 and peak 0.25; trained to name 14,795 classes, most of them "
+        "species; about 12 million parameters without the classifier; the ONNX file is a conversion of its authors' "
+        "SavedModel by another, which perch:/path/to/savedmodel opens with TensorFlow"),
     "packaged:OpenSmile": ExtractorCard(
         "opensmile", "GeM", "openSMILE eGeMAPSv02", dimension=88, parameters=0, extra="encoders",
         licence="audEERING research licence (no commercial use)",
@@ -91,14 +109,21 @@ _FORMATS: dict[str, ExtractorCard] = {
     "adapters.hear:HearModule": ExtractorCard("hear", "HEAR", "A module with the HEAR API", extra="torch"),
     "adapters.libraries:MtebEncoder": ExtractorCard("mteb", "MTEB", "An mteb audio encoder", extra="mteb"),
     "adapters.model_files:OnnxModel": ExtractorCard("onnx", "ONNX", "An ONNX file", extra="onnx"),
+    "adapters.s3prl:S3prlUpstream": ExtractorCard("s3prl", "S3PRL", "An upstream of s3prl", extra="torch"),
     "adapters.libraries:SentenceTransformersModel": ExtractorCard(
         "sentence-transformers", "ST", "A sentence-transformers model that takes audio", extra="sentence-transformers"),
+    "adapters.torch_hub:TorchHubModel": ExtractorCard("torchhub", "HUB", "An entry of torch.hub", extra="torch"),
     "adapters.model_files:TorchScriptModel": ExtractorCard("torchscript", "TS", "A TorchScript file", extra="torch"),
+    "adapters.transformers_models:TransformersModel": ExtractorCard(
+        "transformers", "HF", "Any audio model of transformers", extra="models"),
+    "adapters.xares:XaresEncoder": ExtractorCard("xares", "XARES", "An encoder of X-ARES", extra="torch"),
 }
 
 ADAPTERS: dict[str, str] = {
-    "hear": "hear:MODULE[:WEIGHTS]", "mteb": "mteb:NAME", "onnx": "onnx:FILE.onnx",
-    "sentence-transformers": "sentence-transformers:NAME_OR_FOLDER", "torchscript": "torchscript:FILE.pt",
+    "hear": "hear:MODULE[:WEIGHTS]", "mteb": "mteb:NAME", "onnx": "onnx:FILE.onnx", "s3prl": "s3prl:NAME",
+    "sentence-transformers": "sentence-transformers:NAME_OR_FOLDER", "torchhub": "torchhub:OWNER/REPO_OR_FOLDER:ENTRY",
+    "torchscript": "torchscript:FILE.pt", "transformers": "transformers:NAME_OR_FOLDER",
+    "xares": "xares:MODULE_OR_FILE:CLASS",
 }
 """Names that stand for a format and need the model behind a colon, as it is written."""
 
@@ -139,7 +164,29 @@ _PRETRAINED: dict[str, ExtractorCard] = {
         "ICLR 2024",
         pretraining=("web music of its authors (160,000 h), of which v1-95M heard 20,000 h",),
         notes="HuBERT's network at 24 kHz, opened without the code that lies beside its weights, which may be pickled; "
-        "those with a constant-Q front end or deepnorm (v1-330M) are refused"),
+        "deepnorm (v1-330M) is computed here, a constant-Q front end is refused"),
+    "wav2vec2:AVES": ExtractorCard(
+        "aves", "AVES", "AVES, BirdAVES (animal sounds)", dimension=768, frame_rate=50.0, parameters=94_371_712,
+        licence="MIT (code); terms of the weights: see their page",
+        citation="Hagiwara, AVES: animal vocalization encoder based on self-supervision, ICASSP 2023",
+        pretraining=("FSD50K", "AudioSet (animals)", "VGGSound (animals)",
+                     "of BirdAVES also Xeno-canto and iNaturalist"),
+        notes="HuBERT's network on 16 kHz, from its authors' file in torchaudio's names, without torchaudio; needs a "
+        "file: aves:/path/aves-base-bio.torchaudio.pt?allow_pickle=true"),
+    "wav2vec2:Wav2Vec2Bert": ExtractorCard(
+        "wav2vec2_bert", "W2VB", "Wav2Vec2-BERT 2.0", dimension=1024, frame_rate=50.0, parameters=580_493_120,
+        checkpoint="facebook/w2v-bert-2.0", licence="MIT",
+        citation="Seamless Communication, Seamless: multilingual expressive and streaming speech translation, 2023",
+        pretraining=("web speech of its authors (4.5 M h, 143 languages, without a list)",),
+        notes="a Conformer over pairs of mel frames, which are normalised over each clip"),
+    "dasheng:Dasheng": ExtractorCard(
+        "dasheng", "DSH", "Dasheng", dimension=768, frame_rate=25.0, parameters=85_447_808,
+        checkpoint="mispeech/dasheng-base", licence="Apache-2.0",
+        citation="Dinkel et al., Scaling up masked audio encoder learning for general audio classification, "
+        "Interspeech 2024",
+        pretraining=("ACAV100M (YouTube)", "AudioSet", "VGGSound", "MTG-Jamendo"),
+        notes="frames of 40 ms; clips over 10.08 s are heard in pieces, as its authors' package does; opened without "
+        "the code that lies beside its weights, and without torchaudio; `dasheng:mispeech/dasheng-1.2B` is larger"),
     "clap:Clap": ExtractorCard(
         "clap", "CLP", "CLAP (LAION)", rate=48000, dimension=512, context_seconds=10.0, parameters=68_611_864,
         checkpoint="laion/larger_clap_general", licence="Apache-2.0 (weights), CC0-1.0 (code)",
@@ -238,4 +285,6 @@ _MODELS = {**_COMPUTED, **_PACKAGED, **dict(_with_codes(_PRETRAINED))}
 
 CARDS: dict[str, ExtractorCard] = {card.name: card for card in _MODELS.values()}
 PATHS: dict[str, str] = {card.name: f"earmark.extractors.{path}" for path, card in _MODELS.items()}
-PRETRAINED: tuple[ExtractorCard, ...] = tuple(card for card in CARDS.values() if card.extra == "models")
+PRETRAINED: tuple[ExtractorCard, ...] = tuple(
+    card for card in CARDS.values() if card.extra == "models" and card.name not in ADAPTERS
+)

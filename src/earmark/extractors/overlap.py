@@ -48,9 +48,12 @@ COLLECTIONS: dict[str, Collection] = {
     "LAION-Audio-630K": Collection((), EVENTS, "collected from Freesound and other public sites"),
     "WavCaps": Collection((), EVENTS, "collected from Freesound and AudioSet"),
     "FSD50K": Collection((), EVENTS, "clips of Freesound"),
+    "VGGSound": Collection((), EVENTS, "clips of YouTube"),
     "web": Collection((), (*SPEECH,), "collected from the web without a list"),
     "YouTube": Collection((), (*SPEECH, *EVENTS), "collected without a list"),
     "xeno-canto": Collection((), BIRDS, "an open collection of bird recordings"),
+    "iNaturalist": Collection((), BIRDS, "an open collection of recordings of animals"),
+    "Animal Sound Archive": Collection((), BIRDS, "a large collection of recordings of animals"),
     "Macaulay": Collection((), BIRDS, "a large collection of bird recordings"),
 }
 

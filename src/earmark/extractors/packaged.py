@@ -13,7 +13,6 @@ Every frame is valid. A clip shorter than a window lies in the middle of one.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -22,26 +21,19 @@ import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, require
-from earmark.extractors.contract import ExtractorCard, Frames, Waveform
+from earmark.errors import InputError, require
+from earmark.extractors.bioacoustic_files import open_interpreter
+from earmark.extractors.contract import Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd
 from earmark.extractors.model_cards import CARDS
 from earmark.extractors.torch_models import device_of
 from earmark.extractors.wheel_weights import paths_of
-from earmark.extractors.windows import clip_by_clip, cover, windows
+from earmark.extractors.windows import clip_by_clip, cover, hop_samples, windows
 from earmark.networks.mel_scale import mel_corners
 from earmark.onnx_files import open_session
 from earmark.workers import thread_count
 
 Floats = NDArray[np.float32]
-
-
-def _hop_samples(hop: float, longest: float, card: ExtractorCard) -> int:
-    """A hop in samples; every sample must be heard."""
-    if not 0 < hop <= longest:
-        bound = "" if math.isinf(longest) else f" and at most {longest:g}"
-        raise UsageError(f"The hop of {card.name} must be above 0{bound} s, not {hop}.")
-    return max(1, round(hop * card.rate))
 
 
 class SpeechEmbedding:
@@ -92,7 +84,7 @@ class EfficientWord:
     WINDOW = 24000
 
     def __init__(self, *, hop: float = 1.5, threads: int | None = None, device: str = "cpu") -> None:
-        self.hop = _hop_samples(hop, 1.5, self.card)
+        self.hop = hop_samples(hop, 1.5, self.card)
         self.threads = thread_count(threads)
         (file,) = paths_of(self.card.name)
         self._session = open_session(file, "EfficientWord-Net embeddings", self.card.extra, device=device)
@@ -146,17 +138,9 @@ class BirdNET:
     WINDOW, LAYER = 144000, "GLOBAL_AVG_POOL"
 
     def __init__(self, *, hop: float = 3.0, threads: int | None = None) -> None:
-        self.hop = _hop_samples(hop, 3.0, self.card)
+        self.hop = hop_samples(hop, 3.0, self.card)
         file = paths_of(self.card.name)[0]
-        require("ai_edge_litert.interpreter", "BirdNET embeddings", "encoders")
-        from ai_edge_litert.interpreter import Interpreter  # an import statement: its version is part of the cache key
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # keeping inner layers is for debugging, it says; it is what we want
-            self._graph: Any = Interpreter(
-                str(file), num_threads=thread_count(threads), experimental_preserve_all_tensors=True
-            )
-        self._graph.allocate_tensors()
+        self._graph = open_interpreter(file, "BirdNET embeddings", thread_count(threads), keep_inner=True)
         self._input = self._graph.get_input_details()[0]["index"]
         layers = [tensor["index"] for tensor in self._graph.get_tensor_details() if self.LAYER in tensor["name"]]
         if len(layers) != 1:
@@ -217,6 +201,7 @@ class Resemblyzer:
     """
 
     card = CARDS["resemblyzer"]
+    first_centre = 0.795  # seconds: the middle of 160 mel frames, of which the first is centred on sample 0
     WINDOW, STEP = 160, 77  # mel frames: 1.3 windows a second
     LEAST = 0.75  # of the last window that must be sound
     AT_ONCE = 256  # windows in one forward pass
@@ -282,12 +267,13 @@ class Crepe:
     """
 
     card = CARDS["crepe"]
+    first_centre = 0.0  # seconds
     WINDOW = 1024
     EPSILON = 0.0010000000474974513  # of the batch norm, as it was trained
     AT_ONCE = 128  # windows in one forward pass
 
     def __init__(self, *, hop: float = 0.02, device: str = "cpu") -> None:
-        self.hop = _hop_samples(hop, math.inf, self.card)
+        self.hop = hop_samples(hop, math.inf, self.card)
         self._torch = require("torch", "CREPE embeddings", "torch")
         self._device = device_of(self._torch, device)
         state = self._torch.load(paths_of(self.card.name)[0], map_location=self._device, weights_only=True)

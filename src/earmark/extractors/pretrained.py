@@ -163,7 +163,7 @@ def config_of(kind: Any, checkpoint: Checkpoint, part: str = "") -> Any:
 
 def load_model(kind: Any, checkpoint: Checkpoint, **options: Any) -> Any:
     """A model of a class of transformers with the weights of a checkpoint; one that lacks any of them is refused."""
-    with _quiet():
+    with library_quiet():
         try:
             model, report = kind.from_pretrained(
                 checkpoint.folder,
@@ -232,7 +232,7 @@ def _incomplete(checkpoint: Checkpoint, names: Sequence[str]) -> InputError:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def library_quiet() -> Iterator[None]:
     """Without the library's report on heads and decoders that are left out: missing tensors are told by us."""
     logging = require("transformers", "These models", "models").utils.logging
     level = logging.get_verbosity()

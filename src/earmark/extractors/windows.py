@@ -11,13 +11,15 @@ Nothing of a clip is left out, and a clip shorter than a window lies in the midd
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.extractors.contract import Frames
+from earmark.errors import UsageError
+from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.workers import Workers
 
 SHORTEST = 0.05
@@ -36,6 +38,14 @@ def cover(samples: Floats, size: int, hop: int) -> Floats:
 def windows(samples: Floats, size: int, hop: int) -> Floats:
     """All windows [T, size] of a clip, T at least 1: a view of its covered samples."""
     return np.lib.stride_tricks.sliding_window_view(cover(samples, size, hop), size)[::hop]
+
+
+def hop_samples(hop: float, longest: float, card: ExtractorCard) -> int:
+    """A hop in samples; every sample must be heard."""
+    if isinstance(hop, bool) or not 0 < hop <= longest:
+        bound = "" if math.isinf(longest) else f" and at most {longest:g}"
+        raise UsageError(f"The hop of {card.name} must be above 0{bound} s, not {hop}.")
+    return max(1, round(hop * card.rate))
 
 
 def map_clips(work: Callable[[Any], Any], clips: Sequence[Any], threads: int) -> list[Any]:
