@@ -136,6 +136,11 @@ class CloseUp:
         measure = self.distance if self.correction in ("", "none") else f"{self.distance} {self.correction}"
         return f"{self.subset or self.suite or 'all clips'}: {self.system or 'vectors'} · {measure}"
 
+    @property
+    def heading(self) -> str:
+        """The label, with the protocol where that is across groups."""
+        return self.label + (" (across groups)" if self.protocol == "across_groups" else "")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:

@@ -17,6 +17,7 @@ from earmark.errors import InputError
 from earmark.metrics.catalogue import HEADLINES
 from earmark.report._score_tables import score_table
 from earmark.report.metric_text import facts
+from earmark.report.parts import Parts
 from earmark.scores import Scores
 from earmark.tables import Column, Table, html
 from earmark.wording import counted, listed
@@ -100,6 +101,17 @@ def _(corpus: Corpus) -> list[str]:
     subsets = len(corpus.subsets())
     cut = [f"{MOST_LINES} of {subsets} subsets."] if subsets > MOST_LINES else []
     return [*cut, *corpus.notes]
+
+
+@table_of.register
+def _(parts: Parts) -> Table:
+    return parts.table(MOST_LINES)
+
+
+@remarks_on.register
+def _(parts: Parts) -> list[str]:
+    cut = [f"The lowest {MOST_LINES} of {len(parts)}; table() has all."] if len(parts) > MOST_LINES else []
+    return [*cut, *parts.sentences()]
 
 
 def as_text(value: Any) -> str:

@@ -54,11 +54,10 @@ def closer_look(data: ReportData) -> Html | None:
     for number, (item, retrievals) in enumerate(zip(data.close_ups, worst, strict=True)):
         found = confusions(item.labels, item.nearest)
         side = "side" if len(found.classes) <= _SIDE_BY_SIDE else None
-        heading = item.label + (" (across groups)" if item.protocol == "across_groups" else "")
         parts.append(
             tag(
                 "article",
-                tag("h3", heading),
+                tag("h3", item.heading),
                 tag("div", _map(item, number, data.seed), _matrix(found, number), class_=side),
                 _confusion_table(found),
                 _hub_table(item),
