@@ -8,12 +8,13 @@ fewer than half of the clips, none of them is called the best.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from earmark.report.score_index import ScoreIndex, Subset, different_clips, subset
 from earmark.scores import Row, Scores
+from earmark.scores.spelling import paired
 from earmark.wording import counted, listed
 
 _NAMED = 3  # systems that are named in a sentence
@@ -53,7 +54,7 @@ class Ranking:
     """The rows that are ranked, and what a reader must know of them.
 
     `scores` holds one row for each measurement: of the shared clips where systems differ in theirs. `differences` are
-    rows `<metric>:difference` of the best representation against each other one, on the same clips.
+    rows `<metric>:difference` on the same clips: of the best representation against each other one, and of all pairs.
     """
 
     scores: Scores
@@ -86,6 +87,17 @@ class Ranking:
         """The best of the row's subset against the row."""
         return self._tested.get((*row.key[:-1], f"{row.metric}:difference"))
 
+    def pair(self, first: Row, second: Row) -> Row | None:
+        """The first row minus the second, where all pairs were compared."""
+        known = self._tested.get(pair_key(first, second))
+        if known is not None:
+            return known
+        turned = self._tested.get(pair_key(second, first))
+        if turned is None or turned.value is None:
+            return turned
+        ends = [None if end is None else -end for end in (turned.high, turned.low)]
+        return replace(turned, value=-turned.value, low=ends[0], high=ends[1])
+
     @property
     def unranked(self) -> Collection[Subset]:
         """Subsets that have no best, whatever the metric."""
@@ -97,6 +109,14 @@ class Ranking:
             return f"its {shared.systems} systems share only {shared.shared} of {shared.clips} clips"
         how = different_clips(rows)
         return f"its systems were scored on different clips ({how})" if how else ""
+
+
+def pair_key(first: Row, second: Row) -> tuple[str, ...]:
+    """The key of the row that holds the first minus the second."""
+    return (
+        second.suite, second.subset, f"{first.system} - {second.system}", paired(first.distance, second.distance),
+        paired(first.correction, second.correction), second.protocol, f"{second.metric}:difference",
+    )  # fmt: skip
 
 
 def rank(
