@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.tell_columns(args, joined)
     parts = _parts(scores, args.by)
-    options.deliver(args, options.with_doubts(scores, joined), long_text)
+    options.deliver(args, options.with_doubts(scores, joined), long_text, chosen=bool(args.metrics))
     if parts.tables and not args.json:
         print(f"\n{parts.to_text().rstrip()}")
     if args.table:

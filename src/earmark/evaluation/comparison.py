@@ -45,7 +45,7 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row; of data frames, the name of a column that all of them have.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k and the separation of classes.
+        metrics: Names, in a list or with commas; None or all is P@k and the separation of classes.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row, or the name of a column: the unit of intervals and tests.
         queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
@@ -105,7 +105,7 @@ def compare(
     scored = {
         name: evaluate(
             vectors, labels, distance="cosine" if name in given else distance, distance_name=distance_name,
-            metrics=COMPARED if metrics is None else metrics, k=k, groups=groups, queries=queries,
+            metrics=compared_metrics(metrics), k=k, groups=groups, queries=queries,
             seed=seed if queries else 0,
             across_groups=across_groups, min_class_size=min_class_size, ties=ties, correct=correct, device=device,
             intervals="jackknife", per_unit=True, memory=memory, threads=threads, progress=progress, system=name,
@@ -119,6 +119,11 @@ def compare(
     rows.sort(key=lambda row: order[_setting(row)])
     labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
     return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
+
+
+def compared_metrics(asked: str | Sequence[str] | None) -> str | Sequence[str]:
+    """The metrics that were asked for; none, or `all`: those that have a value without each clip."""
+    return COMPARED if asked is None or "all" in as_names(asked, "metrics") else asked
 
 
 def _columns_of_frames(systems: dict[str, Any], labels: Any, groups: Any) -> tuple[dict[str, Any], Any, Any]:

@@ -35,6 +35,23 @@ _PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)
 _PLAIN = NumberFormat(3, minus=HYPHEN)
 
 
+FIRST = 3
+"""How many metrics are shown unasked; a table of fifteen is read by nobody."""
+READ_FIRST = (
+    "Read P@1 first: whether a clip's nearest neighbour is of its class. GSR says how far apart classes lie, and is "
+    "compared under one distance; where the two disagree, P@1 speaks for search, GSR for thresholds and clusters."
+)
+
+
+def leading_metrics(scores: Iterable[Row], most: int = FIRST) -> list[str]:
+    """The metrics to read first: those that lead a report, then the others in the order of the table."""
+    from earmark.metrics.catalogue import HEADLINES  # which loads NumPy: tables need none
+
+    present = list(dict.fromkeys(row.metric for row in scores))
+    first = [name for lead in HEADLINES for name in present if name == lead or name.startswith(f"{lead}:")]
+    return list(dict.fromkeys([*first, *present]))[:most]
+
+
 class TableOptions(TypedDict, total=False):
     """What a table of scores shows: see `score_table`."""
 

@@ -24,9 +24,9 @@ from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.evaluation import evaluate
+from earmark.evaluation.comparison import compared_metrics
 from earmark.evaluation.comparison import differences as difference_rows
 from earmark.evaluation.options import as_names
-from earmark.metrics.catalogue import COMPARED
 from earmark.places import locate
 from earmark.report.answer import lead
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, pair_key, rank
@@ -275,7 +275,7 @@ def compare_runs(
         systems: Only these systems; where two runs have one of the same name, the folder's name goes in front.
         distance: Distances, in place of those that each run measured.
         correct: Corrections, likewise.
-        metrics: Metrics; None is P@k and the separation of classes.
+        metrics: Metrics; None or all is P@k and the separation of classes.
         across_groups: Whether to compare across groups too; None: where one of the runs measured so.
         reference: Compare every other system with this one, under the same distance and correction.
         options: Other options of `earmark.evaluate`, in place of the runs' settings.
@@ -287,7 +287,7 @@ def compare_runs(
         raise UsageError("The same run was given twice: it does not differ from itself.")
     if across_groups is None:
         across_groups = any(_measured_across(place) for place in places)
-    options = _settings_of(places, options) | {"metrics": COMPARED if metrics is None else metrics}
+    options = _settings_of(places, options) | {"metrics": compared_metrics(metrics)}
     wanted = {"distance": distance, "correct": correct}
     ways = {name: as_names(given, name) for name, given in wanted.items() if given is not None}
     tables: list[Scores] = []

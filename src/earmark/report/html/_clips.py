@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from earmark.errors import EarmarkError
 from earmark.report import figures
@@ -21,19 +21,22 @@ from earmark.report._neighbours import (
 from earmark.report._projection import project
 from earmark.report.content import CloseUp, ReportData
 from earmark.report.figures._points import MOST_CLASSES, MOST_COLOURS
+from earmark.report.html._parts import part_tables
 from earmark.report.html._results import number_cell
 from earmark.tables import MISSING, plain
-from earmark.tables.html import Child, Html, drawing, image, join, paragraph, section, table, tag
-from earmark.wording import counted
+from earmark.tables.html import Child, Html, drawing, folded, image, join, paragraph, section, table, tag
+from earmark.wording import counted, first_of
 
 WORST = 4
 NEIGHBOURS = 3
+WORST_OF_OTHERS = 2
+NEIGHBOURS_OF_OTHERS = 2
 _FEWEST_CHARACTERS = 9_000
 _SIDE_BY_SIDE = 14  # classes of a matrix that is legible at half the width
 
 
 def closer_look(data: ReportData) -> Html | None:
-    """A part for each close-up; None when there are none."""
+    """A part for each close-up, and the other systems in short, folded away; None when there are none."""
     if not data.close_ups:
         return None
     worst = [retrieve(item, worst_queries(item, WORST), NEIGHBOURS) for item in data.close_ups]
@@ -43,7 +46,8 @@ def closer_look(data: ReportData) -> Html | None:
         for found in retrievals
         if item.fetch
     )
-    room = data.sound_budget // players if players else 0
+    others = len(data.others) * WORST_OF_OTHERS * (1 + NEIGHBOURS_OF_OTHERS)
+    room = data.sound_budget // (players + others) if players else 0
     count = len(data.close_ups)
     what = "the one representation below" if count == 1 else f"the {count} representations below"
     said = (
@@ -64,7 +68,34 @@ def closer_look(data: ReportData) -> Html | None:
                 _worst(item, retrievals, room),
             )
         )
-    return section("closer", "A closer look", paragraph(said), parts)
+    return section("closer", "A closer look", paragraph(said), parts, _other_systems(data, room))
+
+
+def _other_systems(data: ReportData, room: int) -> Html | None:
+    """The systems that are not the best, each under a fold; what is not here has a command."""
+    looks = [folded(look.heading, _in_short(look.open, room)) for look in data.others]
+    if not looks and not data.unseen:
+        return None
+    unseen = (
+        f"Not shown here: {first_of(list(data.unseen), 4)}. “earmark report RUN --system NAME” puts any system in the "
+        "place of the best."
+    )
+    return join(
+        tag("h3", "Other systems") if looks else None,
+        looks,
+        paragraph(unseen, class_="quiet") if data.unseen else None,
+    )
+
+
+def _in_short(open_: Callable[[], CloseUp], room: int) -> Html:
+    """Groups, classes, confusions and the worst retrievals of one representation."""
+    try:
+        item = open_()
+    except EarmarkError as error:
+        return paragraph(f"There is no closer look: {error}", class_="quiet")
+    retrievals = retrieve(item, worst_queries(item, WORST_OF_OTHERS), NEIGHBOURS_OF_OTHERS)
+    found = confusions(item.labels, item.nearest)
+    return join(_confusion_table(found), part_tables(item), _worst(item, retrievals, room))
 
 
 # --- the map --------------------------------------------------------------------------------------------------------
