@@ -83,7 +83,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 class _Counts:
-    """How many values there are of each stratum, and their sums: of all parts, and of each; and the values of each part."""
+    """By stratum, how many values there are and their sum, of all parts and of each; and the values of each part."""
 
     def __init__(
         self, values: Floats, parts: Sequence[Hashable], strata: Sequence[Hashable] | None, rows: Sequence[int]

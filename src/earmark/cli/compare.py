@@ -4,7 +4,7 @@ Give files of vectors and a file of labels, or one run folder, or several. Print
 pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
 systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
 corrected for their number (column comparisons). Of run folders every pair of systems, distances and corrections that
-were measured is compared, on the clips that all systems have and with the settings of the runs: the pairs of the report.
+were measured is compared, on the clips that all systems have and with the settings of the runs, as in the report.
 Distances computed elsewhere take part with --distances FILE,FILE; the last INPUT is then the file of labels.
 
 With --vary the variants of each model of a run folder are compared as papers print ablations: before, after and the

@@ -24,7 +24,6 @@ from earmark.report import long_text
 from earmark.report.points import write_points
 from earmark.report.tabulation import Tabulation
 from earmark.scores import Scores
-from earmark.tables import Table
 
 EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt

@@ -151,9 +151,7 @@ def with_doubts(scores: Scores, *files: Joined | LabelledDistances) -> Scores:
     return replace(scores, rows=rows)
 
 
-def deliver(
-    args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str], *, chosen: bool = True
-) -> None:
+def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str], *, chosen: bool = True) -> None:
     """Write --out, then print JSON or the table on stdout, and remarks on stderr.
 
     Where nobody has `chosen` metrics, the table shows those to read first; files and JSON hold all.

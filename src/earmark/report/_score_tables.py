@@ -27,7 +27,7 @@ from earmark.report.score_index import different_clips, same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
 from earmark.tables.numbers import HYPHEN
-from earmark.wording import counted_units
+from earmark.wording import counted, counted_units
 
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
@@ -140,7 +140,7 @@ def _rests_on(rows: Sequence[Row]) -> str:
             parts.append(f"intervals: {_INTERVALS.get(kind, kind)}, over {counted_units(units or 0, unit)}")
     for number in sorted({row.comparisons for row in rows if row.comparisons is not None and row.comparisons > 1}):
         level = 100.0 * (1.0 - 0.05 / number)
-        parts.append(f"interval and p corrected for {number} comparisons: each interval is at {level:.1f} %")
+        parts.append(f"interval and p corrected for {counted(number, 'comparison')}: each interval is at {level:.1f} %")
     for name in dict.fromkeys(row.shuffle for row in rows if row.shuffle in _SHUFFLES):
         parts.append(f"chance: {_SHUFFLES[name]} shuffled")
     return f"({'; '.join(parts)})" if parts else ""

@@ -19,7 +19,7 @@ from earmark.calibrate.parts import Part, measure_parts
 from earmark.displayed import Displayed
 from earmark.errors import InputError, UsageError, did_you_mean
 from earmark.report.metric_text import facts, number_format
-from earmark.report.score_index import ACROSS
+from earmark.report.score_index import ACROSS, PROTOCOLS
 from earmark.scores import Scores
 from earmark.tables import Cell, Column, Table
 from earmark.wording import counted, first_of
@@ -101,17 +101,20 @@ class Parts(Displayed):
         return [*self._verdict(judged), *self._power(judged)]
 
     def _verdict(self, judged: Sequence[PartLine]) -> list[str]:
-        low, high = [], []
+        low: list[str] = []
+        high: list[str] = []
         for line in self.standing_out:
             tested = line.tested
-            assert tested is not None and tested.elsewhere is not None
+            assert tested is not None
+            assert tested.elsewhere is not None
             (low if tested.value < tested.elsewhere else high).append(line.name)
         deal = "dealing out the clips of each class at random" if self.by == "group" else "dealing out clips at random"
         if not low and not high:
             if len(judged) == 1:
                 return [f"The one {self.by} that can be judged does not stand out: {deal} explains it."]
             return [f"None of {counted(len(judged), self.by)} stands out: {deal} explains the differences in {TESTED}."]
-        parts = [f"{'lower' if names is low else 'higher'}: {first_of(names, _NAMED)}" for names in (low, high) if names]
+        sides = [("lower", low), ("higher", high)]
+        parts = [f"{side}: {first_of(names, _NAMED)}" for side, names in sides if names]
         count = len(low) + len(high)
         stand = "stands" if count == 1 else "stand"
         said = f"{count} of {counted(len(judged), self.by)} {stand} out in {TESTED} beyond what {deal} explains"
@@ -213,5 +216,5 @@ def parts_of_scores(scores: Scores, by: By, **chosen: str) -> Parts:
         keys = [key for key in keys if key[place] == wanted]
     (key,) = keys
     values = {metric: found for (*setting, metric), found in scores.per_point.items() if tuple(setting) == key}
-    about = [key[0], *(name for name in key[1:2] if name != "none"), "across groups" if key[2] == ACROSS else "all pairs"]
+    about = [key[0], *(name for name in key[1:2] if name != "none"), PROTOCOLS.get(key[2], key[2])]
     return parts_of(values, scores.point_labels, scores.point_groups, by, title=", ".join(about))

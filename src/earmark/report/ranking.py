@@ -15,7 +15,7 @@ from typing import NamedTuple
 from earmark.report.score_index import ScoreIndex, Subset, different_clips, subset
 from earmark.scores import Row, Scores
 from earmark.scores.spelling import paired
-from earmark.wording import counted, listed
+from earmark.wording import all_of, counted, listed
 
 _NAMED = 3  # systems that are named in a sentence
 
@@ -81,7 +81,7 @@ class Ranking:
     def clips_beside(self, row: Row) -> str:
         """`290 of 300 clips`, for the cell of a system that failed on clips."""
         count = self._failing.get((row.suite, row.subset, row.system))
-        return f"{count.scored} of {count.clips} clips" if count else ""
+        return f"{count.scored} of {counted(count.clips, 'clip')}" if count else ""
 
     def difference(self, row: Row) -> Row | None:
         """The best of the row's subset against the row."""
@@ -106,7 +106,8 @@ class Ranking:
     def hindrance(self, place: Subset, rows: Collection[Row]) -> str:
         """Why none of some rows of a subset may be called the best; nothing where one may."""
         if shared := self._too_few.get(place):
-            return f"its {shared.systems} systems share only {shared.shared} of {shared.clips} clips"
+            clips = f"{shared.shared} of {counted(shared.clips, 'clip')}"
+            return f"its {counted(shared.systems, 'system')} share only {clips}"
         how = different_clips(rows)
         return f"its systems were scored on different clips ({how})" if how else ""
 
@@ -160,15 +161,16 @@ def clips_said(ranking: Ranking) -> list[str]:
         who = listed(names) if more <= 1 else f"{', '.join(names[:_NAMED])} and {more} more systems"
         is_, was = ("is", "was") if len(names) == 1 else ("are", "were")
         if 2 * scored < clips:
-            lost = f"{clips - scored} of {clips} clips{where}"
+            lost = f"{clips - scored} of {counted(clips, 'clip')}{where}"
             said.append(f"{who} failed on {lost}, more than half, and {is_} not ranked.")
         else:
-            said.append(f"{who} {was} scored on {scored} of {clips} clips{where}.")
+            said.append(f"{who} {was} scored on {scored} of {counted(clips, 'clip')}{where}.")
     for shared in ranking.shared:
         if shared.enough:
             where = f" of {shared.subset}" if several else ""
             said.append(
-                f"Systems are compared on the {shared.shared} clips{where} that all {shared.systems} of them have."
+                f"Systems are compared on the {counted(shared.shared, 'clip')}{where} that {all_of(shared.systems)} of "
+                "them have."
             )
     return said
 

@@ -287,12 +287,13 @@ def compare_runs(
         raise UsageError("The same run was given twice: it does not differ from itself.")
     if across_groups is None:
         across_groups = any(_measured_across(place) for place in places)
+    records = {place: read_record(place) for place in places}
     options = _settings_of(places, options) | {"metrics": compared_metrics(metrics)}
     wanted = {"distance": distance, "correct": correct}
     ways = {name: as_names(given, name) for name, given in wanted.items() if given is not None}
     tables: list[Scores] = []
     refused: list[str] = []
-    found = _systems_by_subset(places, ways)
+    found = _systems_by_subset(records, ways)
     _refuse_unknown(systems, reference, found)
     for place, known in found.items():
         if subset not in (None, place[1], without_sample(place[1])):
@@ -343,11 +344,10 @@ def _measured_across(folder: Path) -> bool:
 
 
 def _systems_by_subset(
-    folders: Sequence[Path], ways: Mapping[str, Sequence[str]]
+    records: Mapping[Path, Mapping[str, Any]], ways: Mapping[str, Sequence[str]]
 ) -> dict[tuple[str, str], dict[str, Compared]]:
     """Every system of every subset, by the name it has among those of all runs."""
     found: dict[tuple[str, str], dict[str, Compared]] = {}
-    records = {folder: read_record(folder) for folder in folders}
     names = [name for record in records.values() for name in dict.fromkeys(of["system"] for of in record["vectors"])]
     for folder, record in records.items():
         measured: dict[tuple[str, ...], dict[tuple[str, str], None]] = {}
@@ -418,12 +418,11 @@ def _compare_subset(
         pair for pair in combinations(scored, 2) if reference is None or _has_reference(reference, *pair)
     ]  # fmt: skip
     unit = "clip" if shared.groups is None else "group"
+    turned = [(other, one) if one[0] == reference else (one, other) for one, other in pairs]
     rows = [
         replace(row, suite=suite, subset=subset)
-        for one, other in pairs
-        for row in difference_rows(
-            *(scored[key] for key in (one, other)[:: -1 if reference == one[0] else 1]), len(pairs), unit=unit
-        )
+        for one, other in turned
+        for row in difference_rows(scored[one], scored[other], len(pairs), unit=unit)
     ]
     notes = list(next(iter(measured.values())).notes)
     if len(shared.labels) < shared.most:

@@ -33,7 +33,7 @@ from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
 from earmark.scores.metrics import named
 from earmark.scores.rows import distinct
-from earmark.wording import listed
+from earmark.wording import counted, listed
 
 CLOSE_UPS = 6
 """Subsets shown clip by clip: their best representation each. More would make the page long, not clearer."""
@@ -198,7 +198,7 @@ def _drawn(record: Mapping[str, Any]) -> list[str]:
 def _sampled(config: RunConfig) -> list[str]:
     if not config.queries:
         return []
-    asked = f"{config.queries} clips of each subset (seed {config.seed}) asked for their neighbours among all"
+    asked = f"{counted(config.queries, 'clip')} of each subset (seed {config.seed}) asked for neighbours among all"
     return [f"{asked}: values are estimates of those of all clips, and their intervals say how good"]
 
 

@@ -28,9 +28,9 @@ class Scores(Displayed):
     """An ordered table of rows, with per-point values when they were asked for.
 
     `per_point` maps (distance, correction, protocol, metric) to one float64 value for each point, NaN where
-    the point was excluded; `point_ids` names the points, `point_labels` and `point_groups` are theirs. `per_unit` maps the same keys to the metric's value without
-    each unit: each clip, in the order given, or each group, in the order of their names. All of these stay in memory:
-    files hold the rows. Two tables are equal when their rows are.
+    the point was excluded; `point_ids` names the points, and `point_labels` and `point_groups` are theirs. `per_unit`
+    maps the same keys to the metric's value without each unit: each clip, in the order given, or each group, in the
+    order of their names. All of these stay in memory: files hold the rows. Two tables are equal when their rows are.
     """
 
     rows: tuple[Row, ...] = ()
@@ -100,8 +100,8 @@ class Scores(Displayed):
         return row.value
 
     def by_group(self, **setting: str) -> Any:
-        """Every group (speaker, bird, recording), the lowest first: clips, P@1 with its interval, GSR and
-        P@5, P@1 of the same classes elsewhere, and a p-value of standing out. `.table()`, `.lines` and `.sentences()` have them.
+        """Every group (speaker, bird, recording), the lowest first: clips, P@1 with its interval, GSR and P@5, P@1 of
+        the same classes elsewhere, and a p-value of standing out; in `.lines`, `.table()` and `.sentences()`.
 
         Args:
             setting: distance, correction and protocol, where there are several: the first ones, and across groups,

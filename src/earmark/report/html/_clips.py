@@ -154,9 +154,10 @@ def _confusion_table(found: Confusions) -> Html | None:
     for pair in pairs:
         share = number_cell(f"{100 * pair.clips / pair.size:.0f} %", pair.clips / pair.size)
         lines.append([pair.true, pair.taken_for, share, f"{pair.clips} of {pair.size}"])
+    have = "has" if wrong == 1 else "have"
     caption = (
-        f"Most frequent confusions. {wrong} of {total} clips ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) have a"
-        " nearest neighbour of another class."
+        f"Most frequent confusions. {wrong} of {counted(total, 'clip')} ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) "
+        f"{have} a nearest neighbour of another class."
     )
     return table(["class", "taken for", "of its clips", "clips"], lines, left=2, caption=caption)
 

@@ -15,7 +15,7 @@ from earmark.tables import p_value_text
 from earmark.tables.html import Html, folded, join, paragraph, section, tag
 from earmark.wording import counted
 
-MOST = 16
+MOST = 12
 """Representations that a matrix shows: more would not be read."""
 _OPEN = 3  # subsets whose matrix is unfolded
 

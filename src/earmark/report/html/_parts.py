@@ -19,9 +19,9 @@ def groups_and_classes(data: ReportData) -> Html | None:
         return None
     said = (
         f"The lowest first. In brackets the 95 % interval of {TESTED}, each clip counted as a draw of its own. "
-        f"“Elsewhere” is the {TESTED} of the same classes in other groups, and of other classes; p asks whether dealing "
-        "out the clips at random would give as large a difference, corrected for the number of lines. Bold lines stand "
-        "out. “earmark tables RUN --kind groups,classes” has every line, of any system."
+        f"“Elsewhere” is the {TESTED} of the same classes in other groups, or of the other classes; p asks whether "
+        "dealing out the clips at random would give as large a difference, corrected for the number of lines. What is "
+        "bold stands out. “earmark tables RUN --kind groups,classes” has every line, of any system."
     )
     return section("groups", "Which groups and classes fare worst?", paragraph(said, class_="quiet"), made)
 
