@@ -83,7 +83,7 @@ def test_systems_that_differ_in_their_clips_are_measured_again_on_those_they_sha
     assert rows["bands mean_time"].value == pytest.approx(alone.value("P@1"))
     said = " ".join(result.answer)
     assert "picky mean_time was scored on 12 of 18 clips." in said
-    assert "compared on the 12 clips that all 2 of them have" in said
+    assert "compared on the 12 clips that both of them have" in said
     assert "clear" not in said
     assert result.lost == ()
     again = run(config)

@@ -151,10 +151,18 @@ def with_doubts(scores: Scores, *files: Joined | LabelledDistances) -> Scores:
     return replace(scores, rows=rows)
 
 
-def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str], *, chosen: bool = True) -> None:
+def deliver(
+    args: argparse.Namespace,
+    scores: Scores,
+    render: Callable[[Scores], str],
+    *,
+    chosen: bool = True,
+    kept: str = "--out FILE keeps them",
+) -> None:
     """Write --out, then print JSON or the table on stdout, and remarks on stderr.
 
-    Where nobody has `chosen` metrics, the table shows those to read first; files and JSON hold all.
+    Where nobody has `chosen` metrics, the table shows those to read first; files and JSON hold all, and `kept` says
+    where.
     """
     if args.out:
         scores.write(args.out)
@@ -167,7 +175,7 @@ def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores],
     known = {row.metric for row in shown}
     others = dict.fromkeys(row.metric.partition(":")[0] for row in scores if row.metric not in known)
     if others and not args.json:
-        print(f"also measured: {listed(others)}; --metrics all prints them, --out FILE keeps them", file=sys.stderr)
+        print(f"also measured: {listed(others)}; --metrics all prints them, {kept}", file=sys.stderr)
 
 
 def read_first(scores: Scores) -> Scores:

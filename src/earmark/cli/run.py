@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         return _run_share(args, config)
     result = run_representations(config, progress=not args.quiet, merge=args.merge)
     if result.scores.rows:
-        options.deliver(args, result.scores, _table, chosen=bool(config.metrics))
+        options.deliver(args, result.scores, _table, chosen=bool(config.metrics), kept="scores.csv has them")
     for line in result.lost:  # also with --quiet: it is why the command fails
         print(f"earmark: {line}", file=sys.stderr)
     if not args.quiet:
