@@ -18,7 +18,6 @@ from earmark.places import RemotePath, is_remote, locate, read_heads
 from earmark.progress import Progress, tracked
 from earmark.runs.folder import read_record
 from earmark.runs.store import (
-from earmark.wording import first_of
     HEADER_GUESS,
     RUNNING,
     STALE_SECONDS,
@@ -29,6 +28,7 @@ from earmark.wording import first_of
     read_seal,
     unpack,
 )
+from earmark.wording import first_of
 
 _PART = ".part"
 _MARK_SECONDS = 24 * 3600.0
