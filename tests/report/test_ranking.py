@@ -260,3 +260,23 @@ def test_copies_have_a_paragraph_of_their_own(policy: str, said: str) -> None:
 def test_an_exact_tie_has_no_single_winner() -> None:
     said = opening([*pair("mfcc", 0.6, 0.9), *pair("logmel", 0.6, 0.8), *pair("noise", 0.1, 0.1)])
     assert "mfcc · cosine and logmel · cosine share the best value of 3: 60.0 %" in said
+
+
+def test_sentences_fit_one_two_and_three_systems_and_subsets() -> None:
+    values = {"a": 0.9, "b": 0.7, "c": 0.5}
+    for systems in (1, 2, 3):
+        for subsets in (["digits"], ["digits", "words"], ["digits", "words", "calls"]):
+            rows = [
+                row(name, values[name], subset=subset, low=values[name] - 0.01, high=values[name] + 0.01)
+                for subset in subsets
+                for name in list(values)[:systems]
+            ]
+            said = opening(rows)
+            page = render(ReportData(title="t", scores=Scores(tuple(rows))))
+            for wrong in ("all 1", "all 2", "1 others", "1 subsets", "1 clips", "none of the 2", "1 representations"):
+                assert wrong not in said
+                assert wrong not in page
+            if len(subsets) == 2:
+                assert "a · cosine does best on both subsets" in said
+            if systems == 2:
+                assert "clear of the other one" in page
