@@ -59,7 +59,7 @@ def test_over_several_subsets_both_champions_are_named_with_both_means() -> None
     rows = [*pair("mfcc", 0.4, 0.95), *pair("birdnet", 0.5, 0.9), *pair("mfcc", 0.3, 0.85, "words")]
     rows += [*pair("birdnet", 0.6, 0.8, "words")]
     said = opening(rows)
-    assert "birdnet · cosine does best on all 2 subsets (55.0 % averaged over 2 subsets" in said
+    assert "birdnet · cosine does best on both subsets (55.0 % averaged over 2 subsets" in said
     assert "mfcc · cosine does best on average, with 90.0 % and 35.0 % across groups" in said
     assert "birdnet · cosine has 85.0 % there" in said
     assert "The best one changes on digits and words." in said
@@ -130,7 +130,7 @@ def test_systems_are_ranked_by_the_clips_they_share() -> None:
     said = opening(rows, compared, known, shared)
     assert "mfcc · cosine does best of 2: 80.0 %, n = 200." in said
     assert "fussy was scored on 200 of 300 clips." in said
-    assert "compared on the 200 clips that all 2 of them have" in said
+    assert "compared on the 200 clips that both of them have" in said
     page = Page(
         render(ReportData(title="d", scores=Scores(tuple(rows)), compared=compared, counts=known, shared=shared))
     ).text

@@ -348,5 +348,5 @@ def verdict(finding: SubsetAnswer) -> str:
     if not finding.judged:
         return "not judged: no intervals"
     if not finding.rivals:
-        return f"clear of all {finding.others} others" if finding.others > 1 else "clear of the other one"
+        return f"clear of {all_of(finding.others)} others" if finding.others > 1 else "clear of the other one"
     return f"undecided against {len(finding.rivals)} of {finding.others}"
