@@ -152,7 +152,7 @@ def _alive(machine: str, process: str, age: float) -> bool:
     return True
 
 
-def mentioned_in(runs: Sequence[str | os.PathLike[str]]) -> set[str]:
+def mentioned_in(runs: Sequence[str | Path]) -> set[str]:
     """Every text in the records of run folders: the keys of what they measured are among them."""
     words: set[str] = set()
 
@@ -176,7 +176,7 @@ def prune(
     *,
     older_than: float | None = None,
     keep: int | None = None,
-    unused_by: Sequence[str | os.PathLike[str]] = (),
+    unused_by: Sequence[str | Path] = (),
     kinds: Sequence[str] = (),
     dry: bool = False,
     progress: Progress = False,
