@@ -27,6 +27,16 @@ def listed(names: Iterable[str]) -> str:
     return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1] if items else ""
 
 
+def all_of(number: int) -> str:
+    """All of some things, before their noun: `both`, `all 3`."""
+    return "both" if number == 2 else f"all {number}"
+
+
+def none_of(number: int, noun: str) -> str:
+    """None of some things: `neither of the 2 subsets`, `none of the 3 subsets`."""
+    return f"{'neither' if number == 2 else 'none'} of the {counted(number, noun)}"
+
+
 def first_of(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are: `a, b and 3 more`."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -184,7 +184,7 @@ def test_synthetic_data_is_called_synthetic_before_anything_else(page: Page) -> 
 
 def test_the_parts_stand_in_reading_order(page: Page) -> None:
     ids = [attributes["id"] for attributes in page.all("section")]
-    assert ids == ["answer", "scores", "chance", "agreement", "corpus", "closer", "files", "method"]
+    assert ids == ["answer", "scores", "chance", "agreement", "corpus", "groups", "closer", "files", "method"]
 
 
 def test_the_answer_rests_on_the_numbers(data: ReportData, page: Page) -> None:

@@ -59,7 +59,7 @@ def test_over_several_subsets_both_champions_are_named_with_both_means() -> None
     rows = [*pair("mfcc", 0.4, 0.95), *pair("birdnet", 0.5, 0.9), *pair("mfcc", 0.3, 0.85, "words")]
     rows += [*pair("birdnet", 0.6, 0.8, "words")]
     said = opening(rows)
-    assert "birdnet · cosine does best on all 2 subsets (55.0 % averaged over 2 subsets" in said
+    assert "birdnet · cosine does best on both subsets (55.0 % averaged over 2 subsets" in said
     assert "mfcc · cosine does best on average, with 90.0 % and 35.0 % across groups" in said
     assert "birdnet · cosine has 85.0 % there" in said
     assert "The best one changes on digits and words." in said
@@ -130,7 +130,7 @@ def test_systems_are_ranked_by_the_clips_they_share() -> None:
     said = opening(rows, compared, known, shared)
     assert "mfcc · cosine does best of 2: 80.0 %, n = 200." in said
     assert "fussy was scored on 200 of 300 clips." in said
-    assert "compared on the 200 clips that all 2 of them have" in said
+    assert "compared on the 200 clips that both of them have" in said
     page = Page(
         render(ReportData(title="d", scores=Scores(tuple(rows)), compared=compared, counts=known, shared=shared))
     ).text
@@ -260,3 +260,23 @@ def test_copies_have_a_paragraph_of_their_own(policy: str, said: str) -> None:
 def test_an_exact_tie_has_no_single_winner() -> None:
     said = opening([*pair("mfcc", 0.6, 0.9), *pair("logmel", 0.6, 0.8), *pair("noise", 0.1, 0.1)])
     assert "mfcc · cosine and logmel · cosine share the best value of 3: 60.0 %" in said
+
+
+def test_sentences_fit_one_two_and_three_systems_and_subsets() -> None:
+    values = {"a": 0.9, "b": 0.7, "c": 0.5}
+    for systems in (1, 2, 3):
+        for subsets in (["digits"], ["digits", "words"], ["digits", "words", "calls"]):
+            rows = [
+                row(name, values[name], subset=subset, low=values[name] - 0.01, high=values[name] + 0.01)
+                for subset in subsets
+                for name in list(values)[:systems]
+            ]
+            said = opening(rows)
+            page = render(ReportData(title="t", scores=Scores(tuple(rows))))
+            for wrong in ("all 1", "all 2", "1 others", "1 subsets", "1 clips", "none of the 2", "1 representations"):
+                assert wrong not in said
+                assert wrong not in page
+            if len(subsets) == 2:
+                assert "a · cosine does best on both subsets" in said
+            if systems == 2:
+                assert "clear of the other one" in page

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 import earmark
 
@@ -24,6 +27,7 @@ class Talker:
     def extract(self, waveforms):
         print("listening")
         os.system("echo a child speaks")
+        os.write(1, b"past Python ")
         return [np.abs(np.fft.rfft(w[:1024], 1024)).reshape(1, -1) for w in waveforms]
 """
 
@@ -82,7 +86,7 @@ def test_what_a_model_prints_does_not_break_json(tmp_path: Path) -> None:
         command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True
     )
     assert [row["metric"] for row in json.loads(done.stdout)] == ["P@1"]
-    for words in ("loading", "listening", "a child speaks"):
+    for words in ("loading", "listening", "a child speaks", "past Python"):
         assert words in done.stderr
 
 
@@ -93,3 +97,39 @@ def test_a_pipe_with_the_name_of_a_sound_does_not_stop_a_run(tmp_path: Path) -> 
     os.mkfifo(tmp_path / "sounds" / "a" / "pipe.wav")
     with pytest.raises(earmark.EarmarkError, match="is not a regular file"):
         earmark.open_corpus(str(tmp_path / "sounds")).clips[0].read(16000)
+
+
+def test_a_model_that_ends_the_program_is_a_failed_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "import sys\n\nclass Leaver:\n    rate = 16000\n\n    def extract(self, waveforms):\n        sys.exit(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    quick = {"steps": ["prepare", "embed", "evaluate"]}
+    result = earmark.run(settings(tmp_path / "run", "leaving:Leaver", **quick))
+    row = result.scores.row("P@1")
+    assert row.status == "failed"
+    assert "it ended the program (exit status 3)" in row.reason
+
+
+def test_carriage_returns_in_labels_are_labels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for number in range(6):
+        soundfile.write(tmp_path / f"{number}.wav", 0.1 * rng.normal(size=4000), 16000)
+    with (tmp_path / "clips.csv").open("w", newline="") as stream:
+        lines = [[f"{number}.wav", "a\rb" if number % 2 else "c\r\nd"] for number in range(6)]
+        csv.writer(stream).writerows([["path", "label"], *lines])
+    config = settings(tmp_path / "run", corpus=str(tmp_path / "clips.csv"), subset=["clips"])
+    result = earmark.run(config)
+    assert result.scores.row("P@1").n == 6
+    assert result.report is not None
+
+
+def test_text_that_is_not_utf8_in_a_parquet_manifest_is_said(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    offsets = pyarrow.array([0, 2, 4], type=pyarrow.int32()).buffers()[1]
+    broken = pyarrow.StringArray.from_buffers(2, offsets, pyarrow.py_buffer(b"\xff\xfeab"))
+    table = pyarrow.table({"path": pyarrow.array(["a.wav", "b.wav"]), "label": broken})
+    parquet.write_table(table, tmp_path / "clips.parquet")
+    with pytest.raises(earmark.EarmarkError, match="the column 'label' holds text that is not UTF-8"):
+        earmark.open_corpus(str(tmp_path / "clips.parquet"))

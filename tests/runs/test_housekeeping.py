@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import time
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import numpy as np
 import pytest
 
 from earmark.cli import main
+from earmark.errors import InputError
 from earmark.extractors.wheel_weights import weights_folder
 from earmark.runs.housekeeping import damaged_in, prune, shares, stored_in
-from earmark.runs.store import Cache, Entry
+from earmark.runs.store import RUNNING, Cache, Entry, open_cache
 
 DAY = 24 * 3600
 
@@ -131,3 +133,30 @@ def test_a_cache_elsewhere_is_looked_after_alike(cache: Cache) -> None:
         assert prune(elsewhere, older_than=1).removed == 0
     finally:
         assert prune(elsewhere, keep=0).kept == 0
+
+
+def test_what_no_run_refers_to_goes(cache: Cache, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run").mkdir()
+    record = {"evaluations": [{"key": "key0"}], "vectors": [{"extractor_key": "stage"}], "format": 1}
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
+    words = ["cache", "prune", "--unused-by", str(tmp_path / "run"), "--cache-dir", cache.url, "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["removed"] == 1
+    assert cache.get("scores", "key2") is None
+    assert cache.get("scores", "key0") is not None
+    assert cache.get("vectors/stage", "key3") is not None
+    assert main([*words[:3], str(tmp_path / "nowhere"), "--cache-dir", cache.url]) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes are known by age alone on Windows")
+def test_nothing_goes_while_a_run_uses_the_cache(cache: Cache) -> None:
+    with open_cache(cache.url):
+        with pytest.raises(InputError, match=f"A run uses the cache .*process {os.getpid()}"):
+            prune(cache, keep=0)
+        assert prune(cache, keep=0, dry=True).removed == 4
+    assert not (cache.root / RUNNING).exists()
+    (cache.root / RUNNING).mkdir()
+    mark = cache.root / RUNNING / f"{platform.node() or 'here'}-999999999-1"  # of a run that was killed
+    mark.touch()
+    assert prune(cache, keep=0).removed == 4
+    assert not mark.exists()

@@ -1,7 +1,8 @@
 """Look after the cache, where finished steps of runs lie: what it takes up, what may go, whether it is whole.
 
 Removing an entry costs the time to compute it again, and nothing else. Weights of models lie elsewhere
-(`earmark extractors fetch`), and run folders do not need the cache to be read.
+(`earmark extractors fetch`), and run folders do not need the cache to be read. Nothing is removed while a run uses the
+cache.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ EXAMPLES = """examples:
   earmark cache info
   earmark cache prune --older-than 30 --dry-run
   earmark cache prune --keep 10GB
+  earmark cache prune --unused-by runs/paper,runs/thesis
   earmark cache prune --kind vectors --older-than 7
   earmark cache verify --remove
 """
@@ -48,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 action,
                 ("--older-than", float, "entries that were written more than so many DAYS ago"),
                 ("--keep", "SIZE", "remove the oldest until the rest takes up at most SIZE, such as 10GB"),
+                ("--unused-by", list, "entries that none of these run folders refers to"),
                 ("--kind", list, "only these kinds, as `earmark cache info` names them (default: all)"),
                 ("--dry-run", True, "say what would go, and remove nothing"),
             )
@@ -87,8 +90,10 @@ def _info(cache: Cache, args: argparse.Namespace) -> int:
 
 
 def _prune(cache: Cache, args: argparse.Namespace) -> int:
-    if args.older_than is None and args.keep is None:
-        raise UsageError("Say what may go: --older-than DAYS, --keep SIZE or both; --keep 0 removes everything.")
+    if args.older_than is None and args.keep is None and not args.unused_by:
+        raise UsageError(
+            "Say what may go: --older-than DAYS, --keep SIZE or --unused-by RUN,...; --keep 0 removes everything."
+        )
     if args.older_than is not None and not args.older_than >= 0:
         raise UsageError(f"--older-than is a number of days, not {args.older_than:g}.")
     kinds = {share.kind for share in housekeeping.shares(housekeeping.stored_in(cache))}
@@ -97,7 +102,7 @@ def _prune(cache: Cache, args: argparse.Namespace) -> int:
         raise UsageError(f"The cache has no kind {unknown[0]!r}; it has {', '.join(sorted(kinds)) or 'none'}.")
     removal = housekeeping.prune(
         cache, older_than=args.older_than, keep=None if args.keep is None else size_in_bytes(args.keep, "--keep"),
-        kinds=args.kind or (), dry=args.dry_run, progress=not args.quiet,
+        unused_by=args.unused_by or (), kinds=args.kind or (), dry=args.dry_run, progress=not args.quiet,
     )  # fmt: skip
     print(json.dumps(removal._asdict()) if args.json else _removed(removal, dry=args.dry_run))
     return 0

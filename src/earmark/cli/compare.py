@@ -3,7 +3,8 @@
 Give files of vectors and a file of labels, or one run folder, or several. Prints one system minus another for every
 pair. Interval and two-sided p-value come from leaving out each clip (each group, where there are groups) of both
 systems, as query and as candidate, so the interval excludes 0 exactly when p < 0.05. With several pairs both are
-corrected for their number (column comparisons). Systems of run folders are compared on the clips that all of them have.
+corrected for their number (column comparisons). Of run folders every pair of systems, distances and corrections that
+were measured is compared, on the clips that all systems have and with the settings of the runs, as in the report.
 Distances computed elsewhere take part with --distances FILE,FILE; the last INPUT is then the file of labels.
 
 With --vary the variants of each model of a run folder are compared as papers print ablations: before, after and the
@@ -28,11 +29,14 @@ from earmark.evaluation import compare
 from earmark.evaluation.options import GIVEN, Options, byte_count
 from earmark.metrics.catalogue import COMPARED
 from earmark.places import locate
-from earmark.report import long_text
+from earmark.report import long_text, to_text
+from earmark.report.answer import SURE
+from earmark.report.score_index import PROTOCOLS
 from earmark.report.variants import Variants
 from earmark.representations.ablations import CHOICES, compare_variants
 from earmark.representations.comparisons import compare_runs
 from earmark.scores import Scores
+from earmark.wording import counted
 
 EXAMPLES = """examples:
   earmark compare wavlm.npy logmel.npy labels.csv
@@ -46,6 +50,7 @@ EXAMPLES = """examples:
 """
 
 DISTANCES = "distances computed elsewhere, as systems beside or in place of files of vectors; several with commas"
+MOST_BLOCKS = 6
 _File = vectors.Joined | vectors.LabelledDistances
 CORRECT = (Options.model_fields["correct"].description or "").replace("several with commas", "one at a time")
 
@@ -59,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is compared")
     group.add_argument(
         "--metrics", type=options.names, metavar="LIST",
-        help=f"metrics (default: {', '.join(COMPARED)})",
+        help=f"metrics, or all (default: {', '.join(COMPARED)}, of which three are printed)",
     )  # fmt: skip
     group.add_argument(
         "--systems", type=options.names, default=[], metavar="LIST", help="of run folders: these systems alone"
@@ -95,11 +100,31 @@ def run(args: argparse.Namespace) -> int:
     if args.vary is not None:
         return _vary(args, all(folders))
     scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
-    options.deliver(args, scores, long_text)
+    options.deliver(args, scores, _pairs_text, chosen=bool(args.metrics))
     if not args.quiet:
         for note in scores.notes:
             print(f"note: {note}", file=sys.stderr)
     return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _pairs_text(scores: Scores) -> str:
+    """Few pairs one by one, with every number; many as a table, and how many of them differ."""
+    pairs = len(dict.fromkeys(row.key[:-1] for row in scores))
+    if pairs <= MOST_BLOCKS:
+        return long_text(scores)
+    verdicts = []
+    for metric, protocol in dict.fromkeys((row.metric, row.protocol) for row in scores):
+        rows = scores.select(metric=metric, protocol=protocol)
+        tested = [row for row in rows if row.p_value is not None]
+        if tested:
+            sure = sum(row.p_value is not None and row.p_value < SURE for row in tested)
+            several = len({row.protocol for row in scores}) > 1
+            where = f", {PROTOCOLS.get(protocol, protocol)}" if several else ""
+            verdicts.append(f"{metric.partition(':')[0]}{where}: {sure} of {counted(len(tested), 'pair')} differ")
+    family = sorted({row.comparisons for row in scores if row.comparisons})
+    corrected = f"Intervals and verdicts are corrected for {' or '.join(map(str, family))} pairs." if family else ""
+    lines = [*verdicts, *filter(None, [corrected])]
+    return "\n".join([to_text(scores).rstrip(), "", *lines]) + "\n"
 
 
 def _vary(args: argparse.Namespace, folder: bool) -> int:

@@ -16,17 +16,22 @@ from __future__ import annotations
 import argparse
 
 from earmark import vectors
+from earmark.atomic import write_whole
 from earmark.cli import flags, options
 from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.options import GIVEN, Options
+from earmark.places import locate
 from earmark.report import long_text
 from earmark.report.points import write_points
+from earmark.report.tabulation import Tabulation
+from earmark.scores import Scores
 
 EXAMPLES = """examples:
   earmark evaluate vectors.npy labels.txt
   earmark evaluate vectors.npz clips.csv --label-column species --distance cosine,spearman --permutations
   earmark evaluate vectors.npy clips.csv --groups recording --across-groups --per-point points.csv --out scores.csv
+  earmark evaluate vectors.npy clips.csv --groups speaker --across-groups --by group,class
   earmark evaluate table.csv --label-column class --groups speaker --dimensions "f*"
   earmark evaluate vectors.npy labels.txt --correct none,icdm --distance euclidean
   earmark evaluate vectors.npz clips.csv --sample 50x5
@@ -50,6 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write every clip's own values and nearest neighbour: .csv or .parquet",
     )
+    group.add_argument(
+        "--by", type=options.names, default=[], metavar="LIST",
+        help="also print a table of every group, every class, or both (group,class), the lowest first: clips, P@1 with "
+        "its interval, GSR and P@5, and which of them stand out beyond chance",
+    )  # fmt: skip
+    group.add_argument("--table", metavar="FILE", help="with --by, write these tables: .md, .tex, .csv or .txt")
     flags.add_labels(parser)
     flags.add_vectors(parser)
     flags.add_distances(parser)
@@ -57,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    options.check_out(args)
+    options.check_out(args, "table")
+    if args.table and not args.by:
+        raise UsageError("--table is for --by group or --by class; --out writes the score table.")
     files = flags.settle_distances(args)
     joined = _read_distances(args, files) if files else _read_vectors(args)
     points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
@@ -65,13 +78,32 @@ def run(args: argparse.Namespace) -> int:
         points, joined.labels, groups=joined.groups, ids=joined.ids,
         system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
         progress=not args.quiet, distance_name=args.distance_name or GIVEN,
-        **{**_label_sets(joined), **flags.given(args, Options), "per_point": args.per_point is not None},
+        **_label_sets(joined), **flags.given(args, Options) | {"per_point": args.per_point is not None or bool(args.by)},
     )  # fmt: skip
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.tell_columns(args, joined)
-    options.deliver(args, options.with_doubts(scores, joined), long_text)
+    parts = _parts(scores, args.by)
+    options.deliver(args, options.with_doubts(scores, joined), long_text, chosen=bool(args.metrics))
+    if parts.tables and not args.json:
+        print(f"\n{parts.to_text().rstrip()}")
+    if args.table:
+        written = {".md": parts.to_markdown, ".tex": parts.to_latex, ".csv": parts.to_csv}
+        write_whole(locate(args.table), written.get(locate(args.table).suffix.lower(), parts.to_text)().encode())
     return 0 if any(row.status == "ok" for row in scores) else 1
+
+
+def _parts(scores: Scores, kinds: list[str]) -> Tabulation:
+    """A table of groups or classes for each distance, correction and protocol."""
+    tables = []
+    for by in kinds:
+        if by not in ("group", "class"):
+            raise UsageError(f"--by is group, class or both, not {by!r}.")
+        for distance, correction, protocol in dict.fromkeys(key[:3] for key in scores.per_point):
+            setting = {"distance": distance, "correction": correction, "protocol": protocol}
+            parts = scores.by_group(**setting) if by == "group" else scores.by_class(**setting)
+            tables.append(parts.table(told=True))
+    return Tabulation(tuple(tables))
 
 
 def _read_vectors(args: argparse.Namespace) -> vectors.Joined:

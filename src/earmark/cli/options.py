@@ -13,9 +13,10 @@ from typing import Any
 from earmark.atomic import write_whole
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.places import is_remote, locate
+from earmark.report import leading_metrics
 from earmark.scores import Scores
 from earmark.vectors import Distances, Joined, LabelledDistances, Vectors
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 ENDINGS = {
     "figure": (".png", ".svg", ".pdf"),
@@ -150,13 +151,42 @@ def with_doubts(scores: Scores, *files: Joined | LabelledDistances) -> Scores:
     return replace(scores, rows=rows)
 
 
-def deliver(args: argparse.Namespace, scores: Scores, render: Callable[[Scores], str]) -> None:
-    """Write --out, then print JSON or the table on stdout, and remarks on stderr."""
+def deliver(
+    args: argparse.Namespace,
+    scores: Scores,
+    render: Callable[[Scores], str],
+    *,
+    chosen: bool = True,
+    kept: str = "--out FILE keeps them",
+) -> None:
+    """Write --out, then print JSON or the table on stdout, and remarks on stderr.
+
+    Where nobody has `chosen` metrics, the table shows those to read first; files and JSON hold all, and `kept` says
+    where.
+    """
     if args.out:
         scores.write(args.out)
-    sys.stdout.write(scores.to_json() if args.json else render(scores).rstrip() + "\n")
-    if args.out and not args.quiet:
+    shown = scores if chosen else read_first(scores)
+    sys.stdout.write(scores.to_json() if args.json else render(shown).rstrip() + "\n")
+    if args.quiet:
+        return
+    if args.out:
         print(f"scores written to {args.out}", file=sys.stderr)
+    known = {row.metric for row in shown}
+    others = dict.fromkeys(row.metric.partition(":")[0] for row in scores if row.metric not in known)
+    if others and not args.json:
+        print(f"also measured: {listed(others)}; --metrics all prints them, {kept}", file=sys.stderr)
+
+
+def read_first(scores: Scores) -> Scores:
+    """The rows of the metrics to read first, in that order, and all of probes."""
+    rows = [
+        row
+        for metric in leading_metrics(row for row in scores if not row.probed)
+        for row in scores
+        if row.metric == metric and not row.probed
+    ]
+    return replace(scores, rows=(*rows, *(row for row in scores if row.probed)))
 
 
 def deliver_text(args: argparse.Namespace, as_json: str, as_csv: Callable[[], str], shown: str) -> None:

@@ -20,7 +20,6 @@ from typing import Any
 from earmark.cli import flags, options, spreading
 from earmark.cli.columns import add_columns
 from earmark.errors import UsageError
-from earmark.metrics.catalogue import LABELS, STANDARD
 from earmark.places import locate
 from earmark.report import to_text
 from earmark.report.points import point_columns
@@ -33,7 +32,6 @@ from earmark.representations.shards import run_shard
 from earmark.runs import read_record
 from earmark.runs.config import CorpusEntry, refuse_unshared
 from earmark.scores import Scores
-from earmark.scores.metrics import BY_PATH
 from earmark.tables import write_columns
 from earmark.wording import counted, first_of
 
@@ -52,10 +50,6 @@ EXAMPLES = """examples:
   earmark run config.yaml --merge
   earmark run config.yaml --slurm earmark.slurm --shards 40 --sbatch partition=long,time=08:00:00
 """
-
-SHOWN = (*STANDARD, *LABELS, "NMI")
-"""Metrics of the table on stdout, where they were measured; scores.csv holds them all."""
-
 
 WIDTH = 110
 
@@ -122,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
         return _run_share(args, config)
     result = run_representations(config, progress=not args.quiet, merge=args.merge)
     if result.scores.rows:
-        options.deliver(args, result.scores, _table)
+        options.deliver(args, result.scores, _table, chosen=bool(config.metrics), kept="scores.csv has them")
     for line in result.lost:  # also with --quiet: it is why the command fails
         print(f"earmark: {line}", file=sys.stderr)
     if not args.quiet:
@@ -154,10 +148,7 @@ def _table(scores: Scores) -> str:
     probed = [row for row in scores if row.probed and not row.statistic]
     parts = []
     if measured.rows:
-        present = {row.metric for row in measured}
-        own = dict.fromkeys(record.name for record in BY_PATH.values())
-        shown = [metric for metric in (*SHOWN, *own) if metric in present]
-        parts.append(to_text(measured, metrics=shown or None))
+        parts.append(to_text(measured))
     if probed:
         measured_probes = {(row.system, row.protocol) for row in probed if row.status == "ok"}
         lost: dict[str, list[str]] = {}

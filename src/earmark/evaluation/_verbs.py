@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from earmark.scores.spelling import refuse_reserved, with_sample
 from earmark.vectors import Distances, given_distances
 from earmark.vectors.class_samples import parse_sample
 from earmark.vectors.frames import columns_taken
+from earmark.vectors.texts import column_texts
 from earmark.workers import thread_count
 
 
@@ -70,7 +72,7 @@ def evaluate(
         ties: Ranks of equal values under spearman: "average", or "ordinal" as in published numbers.
         hub_k: Neighbours that the measures of hubness count.
         seed: Seed of shuffles, resamples and k-means.
-        per_point: Keep the value of every point in `Scores.per_point`.
+        per_point: Keep the value of every point in `Scores.per_point`; `Scores.by_group` and `by_class` rest on them.
         per_unit: Keep the value without each clip, or group, in `Scores.per_unit`.
         ids: Names of the rows; of a data frame, the name of a column.
         correct: One or several hubness corrections: none, sphere, ls, nicdm, icdm, csls, mp, dsl, with parameters as in
@@ -105,10 +107,15 @@ def evaluate(
         memory=byte_count(memory), threads=thread_count(threads),
         device=device, per_point=per_point, per_unit=per_unit, progress=progress,
     )  # fmt: skip
-    data = check(vectors, kept_for_reading(labels), kept_for_reading(groups), options, ids)
+    labels, groups = kept_for_reading(labels), kept_for_reading(groups)
+    data = check(vectors, labels, groups, options, ids)
     drawn = parse_sample(sample).drawn_with(seed) if sample else ""
     where = {"suite": suite, "subset": with_sample(subset, drawn), "system": system}
-    return _scores(data, options, where, notes=(*remarks, *data.notes), given=given)
+    scores = _scores(data, options, where, notes=(*remarks, *data.notes), given=given)
+    if not per_point:
+        return scores
+    point_groups = None if groups is None else tuple(column_texts(groups))
+    return replace(scores, point_labels=tuple(column_texts(labels)), point_groups=point_groups)
 
 
 def points_of(vectors: Any, distances: Any, distance: str | Sequence[str], name: str) -> tuple[Any, str]:

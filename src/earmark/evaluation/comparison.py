@@ -19,7 +19,7 @@ from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
 from earmark.metrics.catalogue import COMPARED, LABELS
 from earmark.scores import Row, Scores, metric_facts
-from earmark.scores.spelling import refuse_reserved
+from earmark.scores.spelling import paired, refuse_reserved
 from earmark.vectors import Distances
 from earmark.vectors.frames import columns_taken, is_frame
 
@@ -46,8 +46,8 @@ def compare(
         b: Vectors of the second system; of a mapping, the labels may stand here.
         labels: One for each row; of data frames, the name of a column that all of them have.
         distance: One or several of cosine, euclidean, spearman.
-        metrics: Names, in a list or with commas; None is P@k and the separation of classes, or, of clips with several
-            labels, P@k and the metrics of labels.
+        metrics: Names, in a list or with commas; None or all is P@k and the separation of classes, or, of clips with
+            several labels, P@k and the metrics of labels.
         k: The k of P@k, one or several.
         groups: The speaker, bird or recording of each row, or the name of a column: the unit of intervals and tests.
         queries: For large collections: how many clips, drawn at random and the same of all systems, ask for their
@@ -109,9 +109,7 @@ def compare(
             raise InputError(
                 f"{first} has {size} vectors and {name} has {len(vectors)}: compare embeddings of the same clips."
             )
-    chosen: Any = metrics
-    if metrics is None:
-        chosen = ("P@k", *LABELS) if label_separator or background else COMPARED
+    chosen = compared_metrics(metrics, label_sets=bool(label_separator or background))
     started = time.perf_counter()
     scored = {
         name: evaluate(
@@ -131,6 +129,13 @@ def compare(
     rows.sort(key=lambda row: order[_setting(row)])
     labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
     return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
+
+
+def compared_metrics(asked: str | Sequence[str] | None, *, label_sets: bool = False) -> str | Sequence[str]:
+    """The metrics that were asked for; none, or `all`: those that have a value without each clip."""
+    if asked is None or "all" in as_names(asked, "metrics"):
+        return ("P@k", *LABELS) if label_sets else COMPARED
+    return asked
 
 
 def _columns_of_frames(systems: dict[str, Any], labels: Any, groups: Any) -> tuple[dict[str, Any], Any, Any]:
@@ -154,15 +159,19 @@ def differences(
     has an interval.
     """
     rows = []
-    of_b = dict.fromkeys(row.distance for row in b.rows)
+    of_b = [dict.fromkeys(row.distance for row in b), dict.fromkeys(row.correction for row in b)]
     for row_a in a.rows:
         # Distances that were given have a name of their own: they are compared with the only distance of the other.
-        other = row_a.distance if row_a.distance in of_b else next(iter(of_b))
-        row_b = b.row(row_a.metric, distance=other, correction=row_a.correction, protocol=row_a.protocol)
+        # So are representations that differ in their distance, or in its correction.
+        other, corrected = (
+            own if own in known else next(iter(known))
+            for own, known in zip((row_a.distance, row_a.correction), of_b, strict=True)
+        )
+        row_b = b.row(row_a.metric, distance=other, correction=corrected, protocol=row_a.protocol)
         inputs = hashlib.sha256(f"{row_a.inputs} {row_b.inputs} {comparisons}".encode()).hexdigest()
         cells: dict[str, Any] = {
-            "system": f"{row_a.system} - {row_b.system}", "correction": row_a.correction,
-            "distance": row_a.distance if other == row_a.distance else f"{row_a.distance} - {other}",
+            "system": f"{row_a.system} - {row_b.system}", "correction": paired(row_a.correction, corrected),
+            "distance": paired(row_a.distance, other),
             "protocol": row_a.protocol, "metric": f"{row_a.metric}:difference", "seconds": seconds,
             "version": __version__, "inputs": inputs,
         }  # fmt: skip
@@ -171,7 +180,7 @@ def differences(
             rows.append(Row(status=worse.status, reason=worse.reason, **cells))
             continue
         key = (row_a.distance, row_a.correction, row_a.protocol, row_a.metric)
-        key_b = (other, *key[1:])
+        key_b = (other, corrected, *key[2:])
         if key not in a.per_unit or key_b not in b.per_unit:
             value = row_a.value - row_b.value
             rows.append(Row(value=value, n=_least(row_a.n, row_b.n), reason=row_a.reason or row_b.reason, **cells))

@@ -1,8 +1,10 @@
 """Scores for people: tables as Markdown, LaTeX and terminal text; pages and figures in the rooms below."""
 
 from earmark.report._score_tables import (
+    READ_FIRST,
     TableOptions,
     by_subset,
+    leading_metrics,
     long_text,
     score_table,
     to_latex,
@@ -10,4 +12,14 @@ from earmark.report._score_tables import (
     to_text,
 )
 
-__all__ = ["TableOptions", "by_subset", "long_text", "score_table", "to_latex", "to_markdown", "to_text"]
+__all__ = [
+    "READ_FIRST",
+    "TableOptions",
+    "by_subset",
+    "leading_metrics",
+    "long_text",
+    "score_table",
+    "to_latex",
+    "to_markdown",
+    "to_text",
+]

@@ -27,12 +27,29 @@ from earmark.report.score_index import different_clips, same_clips
 from earmark.scores import KEY, STATUS_MARKS, WITH_VALUE, Row, Scores
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, aligned, one_line
 from earmark.tables.numbers import HYPHEN
-from earmark.wording import counted_units
+from earmark.wording import counted, counted_units
 
 _INDEX = KEY[:-1]
 _COMPARABLE = ("suite", "subset", "protocol")
 _PERCENT = NumberFormat(1, percent=True, unit="%", minus=HYPHEN)
 _PLAIN = NumberFormat(3, minus=HYPHEN)
+
+
+FIRST = 3
+"""How many metrics are shown unasked; a table of fifteen is read by nobody."""
+READ_FIRST = (
+    "Read P@1 first: whether a clip's nearest neighbour is of its class. GSR says how far apart classes lie, and is "
+    "compared under one distance; where the two disagree, P@1 speaks for search, GSR for thresholds and clusters."
+)
+
+
+def leading_metrics(scores: Iterable[Row], most: int = FIRST) -> list[str]:
+    """The metrics to read first: those that lead a report, then the others in the order of the table."""
+    from earmark.metrics.catalogue import HEADLINES  # which loads NumPy: tables need none
+
+    present = list(dict.fromkeys(row.metric for row in scores))
+    first = [name for lead in HEADLINES for name in present if name == lead or name.startswith(f"{lead}:")]
+    return list(dict.fromkeys([*first, *present]))[:most]
 
 
 class TableOptions(TypedDict, total=False):
@@ -123,7 +140,7 @@ def _rests_on(rows: Sequence[Row]) -> str:
             parts.append(f"intervals: {_INTERVALS.get(kind, kind)}, over {counted_units(units or 0, unit)}")
     for number in sorted({row.comparisons for row in rows if row.comparisons is not None and row.comparisons > 1}):
         level = 100.0 * (1.0 - 0.05 / number)
-        parts.append(f"interval and p corrected for {number} comparisons: each interval is at {level:.1f} %")
+        parts.append(f"interval and p corrected for {counted(number, 'comparison')}: each interval is at {level:.1f} %")
     for name in dict.fromkeys(row.shuffle for row in rows if row.shuffle in _SHUFFLES):
         parts.append(f"chance: {_SHUFFLES[name]} shuffled")
     return f"({'; '.join(parts)})" if parts else ""

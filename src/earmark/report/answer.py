@@ -25,7 +25,7 @@ from earmark.report.score_index import (
 )
 from earmark.scores import Row
 from earmark.tables import NumberFormat, p_value_text
-from earmark.wording import listed
+from earmark.wording import all_of, counted, listed, none_of
 
 SURE = 0.05
 
@@ -164,7 +164,7 @@ def _meaning(metric: str, found: list[SubsetAnswer]) -> str:
 def _measured(row: Row) -> str:
     """45.2 % [41.0, 49.1], n = 300, or n = 300 clips of 12 groups, which the interval then rests on."""
     said = " ".join(filter(None, [number(row.value or 0.0, row.metric, unit=True), interval(row)]))
-    groups = f" clips of {row.units} groups" if row.unit == "group" and row.units is not None else ""
+    groups = f" clips of {counted(row.units, 'group')}" if row.unit == "group" and row.units is not None else ""
     return said if row.n is None else f"{said}, n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{row.n}{groups}"
 
 
@@ -192,11 +192,11 @@ def _overall(found: list[SubsetAnswer], ranking: Ranking, metric: str) -> str:
     mean = ""
     if top is not None:
         total = sum(rows[top].n or 0 for rows in values.values())
-        clips = f", {total} queries" if total else ""
+        clips = f", {total} {'query' if total == 1 else 'queries'}" if total else ""
         value = number(mean_over_subsets(values)[top], metric, unit=True)
         mean = f" ({value} averaged over {len(found)} subsets{clips})"
     if len(wins) == 1:
-        return f"{winner.label} does best on all {len(found)} subsets{mean if top == winner else ''}."
+        return f"{winner.label} does best on {all_of(len(found))} subsets{mean if top == winner else ''}."
     if top is None:
         return f"{winner.label} does best on {won} of {len(found)} subsets; no representation has a value on all."
     first = f"{top.label} does best on the whole{mean}"
@@ -322,7 +322,7 @@ def _sureness(found: list[SubsetAnswer]) -> str:
     if not clear and len(judged) == 1:
         return f"On {judged[0].subset.label} the lead of the best is {smaller}: others may be as good{missing}."
     if not clear:
-        where = f"On none of {len(judged)} subsets" if unjudged else f"On none of the {len(judged)} subsets"
+        where = f"On none of {len(judged)} subsets" if unjudged else f"On {none_of(len(judged), 'subset')}"
         return f"{where} is the lead of the best {larger}: others may be as good{missing}."
     if len(clear) == len(contested) == len(found):
         return f"In each subset the lead of the best over all others is {larger}."
@@ -348,5 +348,5 @@ def verdict(finding: SubsetAnswer) -> str:
     if not finding.judged:
         return "not judged: no intervals"
     if not finding.rivals:
-        return f"clear of all {finding.others} others" if finding.others > 1 else "clear of the other one"
+        return f"clear of {all_of(finding.others)} others" if finding.others > 1 else "clear of the other one"
     return f"undecided against {len(finding.rivals)} of {finding.others}"

@@ -149,6 +149,18 @@ class CloseUp:
         measure = self.distance if self.correction in ("", "none") else f"{self.distance} {self.correction}"
         return f"{self.subset or self.suite or 'all clips'}: {self.system or 'vectors'} · {measure}"
 
+    @property
+    def heading(self) -> str:
+        """The label, with the protocol where that is across groups."""
+        return self.label + (" (across groups)" if self.protocol == "across_groups" else "")
+
+
+class OtherLook(NamedTuple):
+    """A representation that is not the best: its heading, and its close-up, opened when it is drawn."""
+
+    heading: str
+    open: Callable[[], CloseUp]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportData:
@@ -158,6 +170,7 @@ class ReportData:
     versions  of Earmark's companions: Python, NumPy, the models.
     methods   a paragraph that a paper may take over.
     inputs    what was hashed and its hash: corpora, files, models.
+    others    representations to look at beside those of the close-ups, in short; `unseen` names those left out.
     tables    title and relative address of files beside the report.
     compared  rows of the clips that all systems of a subset have, where they differ in theirs, and differences.
     counts    on how many clips of each subset each system was scored; without them nothing failed.
@@ -181,6 +194,8 @@ class ReportData:
     inputs: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
     close_ups: Sequence[CloseUp] = ()
+    others: Sequence[OtherLook] = ()
+    unseen: Sequence[str] = ()
     overlaps: Sequence[OverlapNote] = ()
     compared: Scores = field(default_factory=Scores)
     counts: Sequence[ClipCount] = ()

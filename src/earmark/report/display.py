@@ -14,17 +14,14 @@ from typing import Any
 
 from earmark.corpora.clips import Corpus
 from earmark.errors import InputError
-from earmark.metrics.catalogue import HEADLINES
-from earmark.report._score_tables import score_table
+from earmark.report._score_tables import leading_metrics, score_table
 from earmark.report.metric_text import facts
+from earmark.report.parts import Parts
 from earmark.scores import Scores
 from earmark.tables import Column, Table, html
 from earmark.wording import counted, listed
 
 MOST_LINES = 20
-LEADING = 3
-"""How many metrics are shown unasked; a table of fifteen is read by nobody."""
-
 _STYLE = (
     "<style>.earmark table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     ".earmark th,.earmark td{padding:.25em .7em;text-align:left;border-bottom:1px solid #8884}"
@@ -34,13 +31,6 @@ _STYLE = (
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def leading_metrics(scores: Scores, most: int = LEADING) -> list[str]:
-    """The metrics to read first: those that lead a report, then the others in the order of the table."""
-    present = list(dict.fromkeys(row.metric for row in scores))
-    first = [name for lead in HEADLINES for name in present if name == lead or name.startswith(f"{lead}:")]
-    return list(dict.fromkeys([*first, *present]))[:most]
 
 
 @singledispatch
@@ -100,6 +90,17 @@ def _(corpus: Corpus) -> list[str]:
     subsets = len(corpus.subsets())
     cut = [f"{MOST_LINES} of {subsets} subsets."] if subsets > MOST_LINES else []
     return [*cut, *corpus.notes]
+
+
+@table_of.register
+def _(parts: Parts) -> Table:
+    return parts.table(MOST_LINES)
+
+
+@remarks_on.register
+def _(parts: Parts) -> list[str]:
+    cut = [f"The lowest {MOST_LINES} of {len(parts)}; table() has all."] if len(parts) > MOST_LINES else []
+    return [*cut, *parts.sentences()]
 
 
 def as_text(value: Any) -> str:

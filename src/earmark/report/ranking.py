@@ -8,13 +8,14 @@ fewer than half of the clips, none of them is called the best.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from earmark.report.score_index import ScoreIndex, Subset, different_clips, subset
 from earmark.scores import Row, Scores
-from earmark.wording import counted, listed
+from earmark.scores.spelling import paired
+from earmark.wording import all_of, counted, listed
 
 _NAMED = 3  # systems that are named in a sentence
 
@@ -53,7 +54,7 @@ class Ranking:
     """The rows that are ranked, and what a reader must know of them.
 
     `scores` holds one row for each measurement: of the shared clips where systems differ in theirs. `differences` are
-    rows `<metric>:difference` of the best representation against each other one, on the same clips.
+    rows `<metric>:difference` on the same clips: of the best representation against each other one, and of all pairs.
     """
 
     scores: Scores
@@ -80,11 +81,22 @@ class Ranking:
     def clips_beside(self, row: Row) -> str:
         """`290 of 300 clips`, for the cell of a system that failed on clips."""
         count = self._failing.get((row.suite, row.subset, row.system))
-        return f"{count.scored} of {count.clips} clips" if count else ""
+        return f"{count.scored} of {counted(count.clips, 'clip')}" if count else ""
 
     def difference(self, row: Row) -> Row | None:
         """The best of the row's subset against the row."""
         return self._tested.get((*row.key[:-1], f"{row.metric}:difference"))
+
+    def pair(self, first: Row, second: Row) -> Row | None:
+        """The first row minus the second, where all pairs were compared."""
+        known = self._tested.get(pair_key(first, second))
+        if known is not None:
+            return known
+        turned = self._tested.get(pair_key(second, first))
+        if turned is None or turned.value is None:
+            return turned
+        ends = [None if end is None else -end for end in (turned.high, turned.low)]
+        return replace(turned, value=-turned.value, low=ends[0], high=ends[1])
 
     @property
     def unranked(self) -> Collection[Subset]:
@@ -94,9 +106,18 @@ class Ranking:
     def hindrance(self, place: Subset, rows: Collection[Row]) -> str:
         """Why none of some rows of a subset may be called the best; nothing where one may."""
         if shared := self._too_few.get(place):
-            return f"its {shared.systems} systems share only {shared.shared} of {shared.clips} clips"
+            clips = f"{shared.shared} of {counted(shared.clips, 'clip')}"
+            return f"its {counted(shared.systems, 'system')} share only {clips}"
         how = different_clips(rows)
         return f"its systems were scored on different clips ({how})" if how else ""
+
+
+def pair_key(first: Row, second: Row) -> tuple[str, ...]:
+    """The key of the row that holds the first minus the second."""
+    return (
+        second.suite, second.subset, f"{first.system} - {second.system}", paired(first.distance, second.distance),
+        paired(first.correction, second.correction), second.protocol, f"{second.metric}:difference",
+    )  # fmt: skip
 
 
 def rank(
@@ -140,15 +161,16 @@ def clips_said(ranking: Ranking) -> list[str]:
         who = listed(names) if more <= 1 else f"{', '.join(names[:_NAMED])} and {more} more systems"
         is_, was = ("is", "was") if len(names) == 1 else ("are", "were")
         if 2 * scored < clips:
-            lost = f"{clips - scored} of {clips} clips{where}"
+            lost = f"{clips - scored} of {counted(clips, 'clip')}{where}"
             said.append(f"{who} failed on {lost}, more than half, and {is_} not ranked.")
         else:
-            said.append(f"{who} {was} scored on {scored} of {clips} clips{where}.")
+            said.append(f"{who} {was} scored on {scored} of {counted(clips, 'clip')}{where}.")
     for shared in ranking.shared:
         if shared.enough:
             where = f" of {shared.subset}" if several else ""
             said.append(
-                f"Systems are compared on the {shared.shared} clips{where} that all {shared.systems} of them have."
+                f"Systems are compared on the {counted(shared.shared, 'clip')}{where} that {all_of(shared.systems)} of "
+                "them have."
             )
     return said
 

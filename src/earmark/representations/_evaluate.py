@@ -56,7 +56,7 @@ EVALUATE = Stage(
 )
 PCA_KIND = "pca"
 SCORES_KIND = "scores"
-KEPT_POINTS = ("nearest_row", "P@1", "GSR", "hub_ratio")
+KEPT_POINTS = ("nearest_row", "P@1", "P@5", "GSR", "hub_ratio")
 """Per-point values that reports need: which clip was nearest to each, and how well each was placed."""
 
 

@@ -2,7 +2,7 @@
 
     scores.csv        every system on the clips it has
     comparisons.csv   where systems of a subset differ in their clips: each of them on the clips that all have;
-                      and the differences between the best representation and each other one
+                      and the differences between the best representation and each other one, and of all pairs
 
 A system that lost more than half of its clips is left out, and where the others share fewer than half of them nothing
 is measured again: `earmark.report.ranking` has the rule, and makes the ranking from both files.
@@ -11,10 +11,11 @@ is measured again: `earmark.report.ranking` has the rule, and makes the ranking 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,18 @@ from numpy.typing import NDArray
 from earmark.calibrate import jackknife
 from earmark.corpora.subsets import PreparedSubset
 from earmark.errors import InputError, UsageError, did_you_mean
-from earmark.evaluation import compare
+from earmark.evaluation import evaluate
+from earmark.evaluation.comparison import compared_metrics
+from earmark.evaluation.comparison import differences as difference_rows
+from earmark.evaluation.options import as_names
 from earmark.places import locate
 from earmark.report.answer import lead
-from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, rank
-from earmark.report.score_index import ranked
+from earmark.report.ranking import ClipCount, Ranking, SharedClips, lost_said, pair_key, rank
+from earmark.report.score_index import Representation, ranked
 from earmark.report.score_index import subset as subset_of
 from earmark.representations import _evaluate as measuring
 from earmark.representations._folder import load_vectors
+from earmark.representations._sequences import SUFFIX
 from earmark.representations._systems import System
 from earmark.representations.config import RunConfig
 from earmark.runs.folder import read_clips, read_record
@@ -38,6 +43,8 @@ from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 from earmark.scores.spelling import without_sample
 
 FILE = "comparisons.csv"
+MOST_PAIRED = 50
+"""Representations of a subset of which all pairs are compared unasked; 1,225 pairs."""
 
 Measure = Callable[[PreparedSubset, System, tuple[int, ...]], list[Row]]
 """Rows of a system over some clips of a subset, given by their places."""
@@ -62,12 +69,13 @@ def rows_on_shared_clips(
 
 
 def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cache: Cache) -> list[Row]:
-    """The best representation of each subset and protocol against each other one, on the same clips.
+    """The representations of each subset and protocol against each other, on the same clips, by the leading metric.
 
-    Rows `P@1:difference` stand under the other representation's name (system, distance, correction): the value of the
-    best minus its own, paired unit by unit. `evaluations` says under which key each measurement lies in the cache,
-    those of shared clips first; one that holds no values without each unit has no row, and the report then decides by
-    intervals. The best was picked among all, so interval and p-value are corrected for the number of all pairs.
+    Rows `P@1:difference` under another representation's name (system, distance, correction) are the best minus that
+    one; rows under two names, `one - other`, are of all pairs, as `earmark compare RUN` has them; of more than
+    `MOST_PAIRED` representations these are left out. `evaluations` says under which key each measurement lies in the
+    cache, those of shared clips first; one that holds no values without each unit has no row, and the report then
+    decides by intervals. Interval and p-value are corrected for the number of all pairs.
     """
     metric = ranking.index.headline
     keys: dict[tuple[str, ...], str] = {}
@@ -88,20 +96,42 @@ def differences(ranking: Ranking, evaluations: Sequence[Mapping[str, Any]], cach
         for subset, by_representation in ranking.index.values(metric, protocol).items():
             if len(by_representation) < 2 or ranking.hindrance(subset, by_representation.values()):
                 continue
-            (best, first), *others = ranked(by_representation)
-            without = without_each(first)
-            pairs = comb(len(by_representation), 2)
-            for representation, row in others if without is not None else []:
-                own = without_each(row)
-                if without is None or own is None or len(own) != len(without):
-                    continue
-                rows.append(
-                    difference_row(
-                        first, row, without, own, pairs, units.get(subset) or "clip", names={},
-                        said=f"{best.label} minus {representation.label}",
-                    )
-                )  # fmt: skip
+            unit = units.get(subset) or "clip"
+            without = {name: without_each(row) for name, row in by_representation.items()}
+            rows += _against_best(by_representation, without, unit)
+            if len(by_representation) <= MOST_PAIRED:
+                rows += _all_pairs(by_representation, without, unit)
     return rows
+
+
+_Without = Mapping[Representation, NDArray[np.float64] | None]
+
+
+def _comparable(first: NDArray[np.float64] | None, second: NDArray[np.float64] | None) -> bool:
+    return first is not None and second is not None and len(first) == len(second)
+
+
+def _against_best(rows: Mapping[Representation, Row], without: _Without, unit: str) -> list[Row]:
+    (best, first), *others = ranked(rows)
+    return [
+        difference_row(
+            first, row, without[best], without[other], comb(len(rows), 2), unit, names={},
+            said=f"{best.label} minus {other.label}",
+        )
+        for other, row in others
+        if _comparable(without[best], without[other])
+    ]  # fmt: skip
+
+
+def _all_pairs(rows: Mapping[Representation, Row], without: _Without, unit: str) -> list[Row]:
+    made = []
+    for (one, first), (other, second) in combinations(rows.items(), 2):
+        if _comparable(without[one], without[other]):
+            names = dict(zip(KEY[:6], pair_key(first, second)[:6], strict=True))
+            made.append(
+                difference_row(first, second, without[one], without[other], comb(len(rows), 2), unit, names=names)
+            )
+    return made
 
 
 def difference_row(
@@ -209,52 +239,105 @@ def write_comparisons(folder: Path, compared: Scores) -> None:
 
 # --- any systems of one run, or of several --------------------------------------------------------------------------
 
+SETTINGS = ("ties", "min_class_size", "k", "queries", "seed", "label_separator", "background")
+"""What of a run's settings changes its values, and must be the same for all systems that are compared."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A system of a run: where its vectors lie, and the distances and corrections that it was measured under."""
+
+    folder: Path
+    system: str
+    ways: tuple[tuple[str, str], ...]
+
 
 def compare_runs(
     folders: Sequence[str | Path],
     *,
     subset: str | None = None,
     systems: Sequence[str] = (),
+    distance: str | Sequence[str] | None = None,
+    correct: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
     across_groups: bool | None = None,
+    reference: str | None = None,
     **options: Any,
 ) -> Scores:
     """Compare the systems of one run folder, or of several, subset by subset on the clips that all of them have.
 
-    `systems` chooses some by name; `options` are those of `earmark.compare`. Both protocols are compared where one of
-    the runs measured across groups, unless `across_groups` says otherwise. Where two runs have a system of one name,
-    the folder's name goes in front. Clips are the same when they have the same id, label, group and sound.
+    Every pair of representations (a system under a distance and a correction) is compared, as the report does, with
+    the settings of the runs; interval and p-value are corrected for the number of pairs.
+
+    Args:
+        folders: Run folders.
+        subset: Only this subset.
+        systems: Only these systems; where two runs have one of the same name, the folder's name goes in front.
+        distance: Distances, in place of those that each run measured.
+        correct: Corrections, likewise.
+        metrics: Metrics; None or all is P@k and the separation of classes.
+        across_groups: Whether to compare across groups too; None: where one of the runs measured so.
+        reference: Compare every other system with this one, under the same distance and correction.
+        options: Other options of `earmark.evaluate`, in place of the runs' settings.
+
+    Clips are the same when they have the same id, label, group and sound.
     """
+    places = [locate(folder) for folder in folders]
+    if len(set(places)) < len(places):
+        raise UsageError("The same run was given twice: it does not differ from itself.")
     if across_groups is None:
-        across_groups = any(_measured_across(locate(folder)) for folder in folders)
-    options = {**_label_sets(folders), **options}
+        across_groups = any(_measured_across(place) for place in places)
+    records = {place: read_record(place) for place in places}
+    options = _settings_of(places, options)
+    label_sets = bool(options["label_separator"] or options["background"])
+    options["metrics"] = compared_metrics(metrics, label_sets=label_sets)
+    wanted = {"distance": distance, "correct": correct}
+    ways = {name: as_names(given, name) for name, given in wanted.items() if given is not None}
     tables: list[Scores] = []
     refused: list[str] = []
-    for place, found in _vectors_by_subset(folders).items():
+    found = _systems_by_subset(records, ways)
+    _refuse_unknown(systems, reference, found)
+    for place, known in found.items():
         if subset not in (None, place[1], without_sample(place[1])):
             continue
         try:
-            tables.append(_compare_subset(place, found, systems, across_groups, options))
+            chosen = {name: of for name, of in known.items() if not systems or name in (*systems, reference)}
+            tables.append(_compare_subset(place, chosen, reference, across_groups, options))
         except InputError as error:  # one subset that cannot be compared costs no other one
             refused.append(f"{place[1]} was not compared: {error}")
     if not tables:
-        nothing = f"No run has a subset {subset!r}." if subset else "These runs hold no vectors to compare."
+        names = list(dict.fromkeys(name for _, name in found))
+        nothing = f"No run has a subset {subset!r}.{did_you_mean(subset, names)}" if subset else _NOTHING
         raise InputError(refused[0] if refused else nothing)
     notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused)
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
 
 
-def _label_sets(folders: Sequence[str | Path]) -> dict[str, str]:
-    """How the runs tell of clips with several labels or none; UsageError where they do not agree."""
-    asked: dict[str, set[str]] = {"label_separator": set(), "background": set()}
-    for file in (locate(folder) / "config.yaml" for folder in folders):
-        config = RunConfig.load(file) if file.exists() else None
-        for name, values in asked.items():
-            values.add(getattr(config, name, ""))
-    for name, values in asked.items():
-        if len(values) > 1:
-            said = " and ".join(sorted(map(repr, values)))
-            raise UsageError(f"The runs have different values of {name} ({said}): compare runs that have the same.")
-    return {name: value for name, (value,) in asked.items() if value}
+_NOTHING = "These runs hold no vectors to compare."
+
+
+def _settings_of(folders: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings under which the runs were measured, where they are the same or somebody chose one."""
+    configs = {folder: RunConfig.load(folder / "config.yaml") for folder in folders}
+    settled = dict(given)
+    for name in SETTINGS:
+        values = {folder: getattr(config, name) for folder, config in configs.items()}
+        first = next(iter(values.values()))
+        other = next((folder for folder, value in values.items() if value != first), None)
+        if name in given:
+            continue
+        if other is not None:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{folders[0]} was measured with {name} {_said(first)} and {other} with {_said(values[other])}: choose "
+                f"one with {flag}."
+            )
+        settled[name] = first
+    return settled
+
+
+def _said(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _measured_across(folder: Path) -> bool:
@@ -262,41 +345,106 @@ def _measured_across(folder: Path) -> bool:
     return path.exists() and any(row.protocol == "across_groups" for row in load_scores(path))
 
 
-def _vectors_by_subset(folders: Sequence[str | Path]) -> dict[tuple[str, str], dict[str, tuple[Path, str]]]:
-    """Where the vectors of every system lie: {(suite, subset): {name: (folder, system)}}."""
-    found: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
-    everything = [(locate(folder), read_record(folder)["vectors"]) for folder in folders]
-    names = [one["system"] for _, vectors in everything for one in {one["system"]: one for one in vectors}.values()]
-    for folder, vectors in everything:
-        for one in vectors:
-            name = one["system"] if names.count(one["system"]) == 1 else f"{folder.name}/{one['system']}"
-            of_subset = found.setdefault((one["suite"], one["subset"]), {})
+def _systems_by_subset(
+    records: Mapping[Path, Mapping[str, Any]], ways: Mapping[str, Sequence[str]]
+) -> dict[tuple[str, str], dict[str, Compared]]:
+    """Every system of every subset, by the name it has among those of all runs."""
+    found: dict[tuple[str, str], dict[str, Compared]] = {}
+    names = [name for record in records.values() for name in dict.fromkeys(of["system"] for of in record["vectors"])]
+    for folder, record in records.items():
+        measured: dict[tuple[str, ...], dict[tuple[str, str], None]] = {}
+        for job in record["evaluations"]:
+            if not job["distance"].endswith(SUFFIX):  # frames that were aligned have no vectors to compare anew
+                key = job["suite"], job["subset"], job["system"]
+                measured.setdefault(key, {})[job["distance"], job.get("correction", "none")] = None
+        for of in record["vectors"]:
+            own = measured.get((of["suite"], of["subset"], of["system"])) or {("cosine", "none"): None}
+            distances = ways.get("distance") or dict.fromkeys(distance for distance, _ in own)
+            corrections = ways.get("correct") or dict.fromkeys(correction for _, correction in own)
+            name = of["system"] if names.count(of["system"]) == 1 else f"{folder.name}/{of['system']}"
+            of_subset = found.setdefault((of["suite"], of["subset"]), {})
             if name in of_subset:
                 raise UsageError(f"Two of the runs are in a folder called {folder.name}: rename one of them.")
-            of_subset[name] = folder, one["system"]
+            of_subset[name] = Compared(folder, of["system"], tuple(product(distances, corrections)))
     return found
+
+
+def _refuse_unknown(
+    systems: Sequence[str], reference: str | None, found: Mapping[tuple[str, str], Mapping[str, Compared]]
+) -> None:
+    known = list(dict.fromkeys(name for of_subset in found.values() for name in of_subset))
+    for name in (*systems, *filter(None, [reference])):
+        if name not in known:
+            hint = did_you_mean(name, known) or f" There are {', '.join(known)}."
+            raise UsageError(f"There is no system {name!r}.{hint}")
+
+
+class _SharedVectors(NamedTuple):
+    """The vectors of several systems on the clips that all of them have, and how many clips the largest has."""
+
+    values: dict[str, NDArray[np.float32]]
+    labels: list[str | None]
+    groups: list[str | None] | None
+    most: int
 
 
 def _compare_subset(
     place: tuple[str, str],
-    found: Mapping[str, tuple[Path, str]],
-    systems: Sequence[str],
+    chosen: Mapping[str, Compared],
+    reference: str | None,
     across_groups: bool,
     options: Mapping[str, Any],
 ) -> Scores:
     suite, subset = place
-    for name in systems:
-        if name not in found:
-            raise UsageError(f"There is no system {name!r} on {subset}.{did_you_mean(name, found)}")
-    chosen = {name: where for name, where in found.items() if not systems or name in systems}
-    if len(chosen) < 2:
-        raise InputError(f"Only {', '.join(chosen)} was measured on {subset}: there is nothing to compare it with.")
-    loaded = {name: load_vectors(folder, subset, system, suite) for name, (folder, system) in chosen.items()}
-    digests = {folder: {line["id"]: line["digest"] for line in read_clips(folder)
-                        if (line["suite"], line["subset"]) == place} for folder, _ in chosen.values()}  # fmt: skip
+    if len(chosen) < 2 and sum(len(of.ways) for of in chosen.values()) < 2:
+        names = ", ".join(chosen) or "No system"
+        raise InputError(f"{names} alone was measured on {subset}: there is nothing to compare it with.")
+    if reference is not None and reference not in chosen:
+        raise InputError(f"{reference} was not measured on {subset}.")
+    shared = _shared_vectors(place, chosen)
+    measured = {
+        name: evaluate(
+            shared.values[name], shared.labels, distance=tuple(dict.fromkeys(way[0] for way in of.ways)),
+            correct=tuple(dict.fromkeys(way[1] for way in of.ways)), groups=shared.groups,
+            across_groups=across_groups and shared.groups is not None, intervals="jackknife", per_unit=True,
+            system=name, **options,
+        )
+        for name, of in chosen.items()
+    }  # fmt: skip
+    scored = {
+        (name, *way): measured[name].select(distance=way[0], correction=way[1])
+        for name, of in chosen.items()
+        for way in of.ways
+    }
+    pairs = [
+        pair for pair in combinations(scored, 2) if reference is None or _has_reference(reference, *pair)
+    ]  # fmt: skip
+    unit = "clip" if shared.groups is None else "group"
+    turned = [(other, one) if one[0] == reference else (one, other) for one, other in pairs]
+    rows = [
+        replace(row, suite=suite, subset=subset)
+        for one, other in turned
+        for row in difference_rows(scored[one], scored[other], len(pairs), unit=unit)
+    ]
+    notes = list(next(iter(measured.values())).notes)
+    if len(shared.labels) < shared.most:
+        notes.append(f"{subset}: compared on the {len(shared.labels)} clips, of {shared.most}, that all systems have")
+    return Scores(tuple(rows), notes=tuple(notes))
+
+
+def _has_reference(reference: str, one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether one of two representations is of the reference, and the other of another system measured likewise."""
+    return (one[0] == reference) != (other[0] == reference) and one[1:] == other[1:]
+
+
+def _shared_vectors(place: tuple[str, str], chosen: Mapping[str, Compared]) -> _SharedVectors:
+    suite, subset = place
+    loaded = {name: load_vectors(of.folder, subset, of.system, suite) for name, of in chosen.items()}
+    digests = {of.folder: {line["id"]: line["digest"] for line in read_clips(of.folder)
+                           if (line["suite"], line["subset"]) == place} for of in chosen.values()}  # fmt: skip
     about = {
         name: {
-            clip: (label, group, digests[chosen[name][0]][clip])
+            clip: (label, group, digests[chosen[name].folder][clip])
             for clip, label, group in zip(of.ids, of.labels, of.groups, strict=True)
         }
         for name, of in loaded.items()
@@ -305,16 +453,10 @@ def _compare_subset(
     shared = [clip for clip, known in first.items() if all(other.get(clip) == known for other in others)]
     if not shared:
         raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: same id, label, group and sound.")
-    vectors = {}
+    values = {}
     for name, of in loaded.items():
         rows = {clip: row for row, clip in enumerate(of.ids)}
-        vectors[name] = of.values[[rows[clip] for clip in shared]]
+        values[name] = of.values[[rows[clip] for clip in shared]]
     labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
     known_groups = groups if any(group is not None for group in groups) else None
-    across = across_groups and known_groups is not None
-    table = compare(
-        vectors, labels, groups=known_groups, across_groups=across, suite=suite, subset=subset, **options
-    )  # fmt: skip
-    most = max(len(of.ids) for of in loaded.values())
-    note = f"{subset}: compared on the {len(shared)} clips, of {most}, that all systems have"
-    return replace(table, notes=(*table.notes, note)) if len(shared) < most else table
+    return _SharedVectors(values, labels, known_groups, max(len(of.ids) for of in loaded.values()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -15,8 +17,8 @@ from earmark.evaluation.options import kind_of_intervals
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.overlap import audit
 from earmark.places import locate
-from earmark.report import TableOptions, score_table
-from earmark.report.content import CloseUp, CopyNote, FileNote, OverlapNote, ReportData, Timing
+from earmark.report import TableOptions, leading_metrics, score_table
+from earmark.report.content import CloseUp, CopyNote, FileNote, OtherLook, OverlapNote, ReportData, Timing
 from earmark.report.correlations import metric_correlations
 from earmark.report.facts import recorded_facts
 from earmark.report.html import write_report
@@ -29,11 +31,18 @@ from earmark.representations._folder import load_points, load_vectors, open_clip
 from earmark.representations.config import RunConfig
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
+from earmark.scores.metrics import named
 from earmark.scores.rows import distinct
-from earmark.wording import listed
+from earmark.wording import counted, listed
 
 CLOSE_UPS = 6
 """Subsets shown clip by clip: their best representation each. More would make the page long, not clearer."""
+
+OTHERS = 12
+"""Systems shown in short beside those, all subsets together: the page stays small enough to send."""
+
+MOST_CLIPS = 20_000
+"""Of larger subsets one system is shown: reading the vectors of all would take longer than the report is worth."""
 
 CONVERTED = 100
 """More conversions than this are the rule in a corpus, not something that happened to a file."""
@@ -48,7 +57,12 @@ Fetch = Callable[[int], tuple[NDArray[Any], int]]
 
 
 def report_run(
-    path: str | Path, *, scores: Scores | None = None, compared: Scores | None = None, **shown: Unpack[TableOptions]
+    path: str | Path,
+    *,
+    scores: Scores | None = None,
+    compared: Scores | None = None,
+    system: str | Sequence[str] = (),
+    **shown: Unpack[TableOptions],
 ) -> Path:
     """Write RUN/report.html and RUN/tables/; returns the page.
 
@@ -56,7 +70,9 @@ def report_run(
         path: the run folder.
         scores: what its scores.csv holds, where that is at hand.
         compared: what its comparisons.csv holds, where that is at hand.
-        shown: what the tables of each subset show: `metrics`, `interval`, `lift`.
+        system: systems to look at closely, in place of the best of each subset.
+        shown: what the tables of each subset show: `metrics` (default: the three to read first; `all`), `interval`,
+            `lift`.
     """
     path = locate(path)
     record = folder.read_record(path)
@@ -70,17 +86,24 @@ def report_run(
         compared = comparisons.read_comparisons(path)
     tables = _write_tables(scores, path / "tables", shown)
     page = path / "report.html"
-    write_report(gather(path, record, scores, compared, tables), page)
+    write_report(gather(path, record, scores, compared, tables, named(system)), page)
     return page
 
 
 def gather(
-    path: Path, record: Mapping[str, Any], scores: Scores, compared: Scores, tables: Mapping[str, str]
+    path: Path,
+    record: Mapping[str, Any],
+    scores: Scores,
+    compared: Scores,
+    tables: Mapping[str, str],
+    systems: Sequence[str] = (),
 ) -> ReportData:
-    """Everything the report says of a run."""
+    """Everything the report says of a run; `systems` are looked at closely in place of the best."""
     config = RunConfig.load(path / "config.yaml")
     ranking = comparisons.ranking_of(record, scores, compared)
-    close_ups, missing = _close_ups(path, ranking.scores, config)
+    looks = _Looks(path, ranking.scores, config, systems)
+    close_ups, missing = looks.close_ups()
+    others, unseen = looks.others()
     names = [corpus["title"] or corpus["name"] for corpus in record["corpora"]]
     remarks = {system["extractor"]: system.get("remark", "") for system in record["systems"]}
     figures = {title: file for title, file in record.get("figures", {}).items() if (path / file).exists()}
@@ -110,6 +133,8 @@ def gather(
         methods=record.get("methods", ""),
         tables={**tables, **figures},
         close_ups=close_ups,
+        others=others,
+        unseen=unseen,
         overlaps=_overlaps(record),
         compared=compared,
         counts=ranking.counts,
@@ -173,7 +198,7 @@ def _drawn(record: Mapping[str, Any]) -> list[str]:
 def _sampled(config: RunConfig) -> list[str]:
     if not config.queries:
         return []
-    asked = f"{config.queries} clips of each subset (seed {config.seed}) asked for their neighbours among all"
+    asked = f"{counted(config.queries, 'clip')} of each subset (seed {config.seed}) asked for neighbours among all"
     return [f"{asked}: values are estimates of those of all clips, and their intervals say how good"]
 
 
@@ -234,30 +259,80 @@ def _in_words(value: Any) -> str:
 # --- the best representation of each subset, clip by clip ----------------------------------------------------
 
 
-def _close_ups(path: Path, scores: Scores, config: RunConfig) -> tuple[list[CloseUp], list[str]]:
-    """The close-ups, and sentences about those that cannot be had."""
-    best: dict[tuple[str, str], Row] = {}
-    for row in [row for rows in ScoreIndex(scores).values("P@1").values() for row in rows.values()]:
-        subset = row.suite, row.subset
-        if row.distance.endswith(sequences.SUFFIX):
-            continue  # an ablation: it has no neighbours of its own to show
-        if subset not in best or _worth(row) > _worth(best[subset]):
-            best[subset] = row
-    try:
-        clips: Clips = open_clips(path)
-    except EarmarkError:
-        clips = {}  # the recordings have moved: the report goes without sounds
-    close_ups: list[CloseUp] = []
-    missing: dict[str, list[str]] = {}
-    for row in list(best.values())[:CLOSE_UPS]:
+class _Looks:
+    """Which representations of a run are shown clip by clip: the best of each subset, or those of chosen systems."""
+
+    def __init__(self, path: Path, scores: Scores, config: RunConfig, systems: Sequence[str]) -> None:
+        self.path, self.config = path, config
+        index = ScoreIndex(scores)
+        self.best: dict[tuple[str, str], dict[str, Row]] = {}
+        """The best representation of every system, by subset; the best system first."""
+        for row in [row for rows in index.values("P@1").values() for row in rows.values()]:
+            if row.distance.endswith(sequences.SUFFIX):
+                continue  # an ablation: it has no neighbours of its own to show
+            of_subset = self.best.setdefault((row.suite, row.subset), {})
+            if row.system not in of_subset or _worth(row) > _worth(of_subset[row.system]):
+                of_subset[row.system] = row
+        self.best = {
+            place: dict(sorted(rows.items(), key=lambda item: _worth(item[1]), reverse=True))
+            for place, rows in self.best.items()
+        }
+        known = list(dict.fromkeys(name for rows in self.best.values() for name in rows))
+        chosen = pick(systems, known, "system", str(path)) if systems else []
+        self.main = [
+            row
+            for rows in self.best.values()
+            for name, row in (rows.items() if chosen else list(rows.items())[:1])
+            if not chosen or name in chosen
+        ][: max(CLOSE_UPS, len(chosen))]
+
+    @cached_property
+    def clips(self) -> Clips:
         try:
-            close_ups.append(close_up_of(path, row, clips, config))
-        except UsageError:
-            why = f"The record of {path} no longer says where its vectors lie: run it again with the step evaluate."
-            missing.setdefault(why, []).append(row.subset)
-        except EarmarkError as error:  # its vectors are not in the cache
-            missing.setdefault(str(error), []).append(row.subset)
-    return close_ups, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
+            return open_clips(self.path)
+        except EarmarkError:
+            return {}  # the recordings have moved: the report goes without sounds
+
+    def close_ups(self) -> tuple[list[CloseUp], list[str]]:
+        """The close-ups, and sentences about those that cannot be had."""
+        made: list[CloseUp] = []
+        missing: dict[str, list[str]] = {}
+        for row in self.main:
+            try:
+                made.append(close_up_of(self.path, row, self.clips, self.config))
+            except UsageError:
+                lost = "no longer says where its vectors lie: run it again with the step evaluate."
+                missing.setdefault(f"The record of {self.path} {lost}", []).append(row.subset)
+            except EarmarkError as error:  # its vectors are not in the cache
+                missing.setdefault(str(error), []).append(row.subset)
+        return made, [f"There is no closer look at {listed(names)}. {why}" for why, names in missing.items()]
+
+    def others(self) -> tuple[list[OtherLook], list[str]]:
+        """Other systems of the same subsets in short, turn by turn, and the names of what does not fit."""
+        shown = {(row.suite, row.subset) for row in self.main}
+        queues = [
+            [row for row in rows.values() if row not in self.main and (row.n or 0) <= MOST_CLIPS]
+            for place, rows in self.best.items()
+            if place in shown
+        ]
+        turns = [row for turn in zip_longest(*queues) for row in turn if row is not None]
+        taken = set(turns[:OTHERS])
+        looks = [
+            OtherLook(_heading(row), partial(close_up_of, self.path, row, self.clips, self.config))
+            for queue in queues
+            for row in queue
+            if row in taken
+        ]
+        seen = {*self.main, *taken}
+        left = [_heading(row) for rows in self.best.values() for row in rows.values() if row not in seen]
+        return looks, left
+
+
+def _heading(row: Row) -> str:
+    """What a row is of, as the heading of its close-up has it."""
+    close_up = CloseUp(subset=row.subset, system=row.system, distance=row.distance, correction=row.correction,
+                       suite=row.suite, protocol=row.protocol, labels=(), ids=(), nearest=())  # fmt: skip
+    return close_up.heading
 
 
 def _worth(row: Row) -> tuple[bool, float]:
@@ -301,8 +376,9 @@ def _fetcher(clips: Mapping[str, Clip], ids: list[str]) -> Fetch | None:
 
 def _write_tables(scores: Scores, path: Path, shown: TableOptions) -> dict[str, str]:
     """One pair of files for each subset; returns titles and addresses."""
-    if shown.get("metrics"):
-        pick(shown["metrics"] or (), distinct(scores.rows, "metric"), "metric", str(path.parent))
+    metrics = list(shown.get("metrics") or ())
+    if metrics and metrics != ["all"]:
+        pick(metrics, distinct(scores.rows, "metric"), "metric", str(path.parent))
     path.mkdir(exist_ok=True)
     tables = {"all scores (CSV)": "scores.csv"}
     if (path.parent / comparisons.FILE).exists():
@@ -314,7 +390,8 @@ def _write_tables(scores: Scores, path: Path, shown: TableOptions) -> dict[str, 
         stem = folder.file_stem(subset) or "scores"
         texts: dict[str, str] = {}
         present = distinct(measured.rows, "metric")
-        wanted = [name for name in shown.get("metrics") or present if name in present]
+        asked = present if metrics == ["all"] else metrics or leading_metrics(measured)
+        wanted = [name for name in asked if name in present]
         if wanted:
             chosen: TableOptions = {**shown, "metrics": wanted}
             made = score_table(measured, **chosen)

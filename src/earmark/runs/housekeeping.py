@@ -6,6 +6,8 @@ Entries are never wrong, only absent: whatever is removed here is computed again
 from __future__ import annotations
 
 import contextlib
+import os
+import platform
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +16,23 @@ from typing import NamedTuple
 from earmark.errors import InputError
 from earmark.places import RemotePath, is_remote, locate, read_heads
 from earmark.progress import Progress, tracked
-from earmark.runs.store import HEADER_GUESS, STALE_SECONDS, SUFFIX, Cache, Damaged, read_header, read_seal, unpack
+from earmark.runs.folder import read_record
+from earmark.runs.store import (
+    HEADER_GUESS,
+    RUNNING,
+    STALE_SECONDS,
+    SUFFIX,
+    Cache,
+    Damaged,
+    read_header,
+    read_seal,
+    unpack,
+)
+from earmark.wording import first_of
 
 _PART = ".part"
+_MARK_SECONDS = 24 * 3600.0
+"""How long the mark of a run on another machine counts."""
 _DAY = 24 * 3600.0
 
 
@@ -108,11 +124,59 @@ def shares(files: Sequence[Stored]) -> list[Share]:
     return sorted(made, key=lambda share: -share.size)
 
 
+def running_in(cache: Cache) -> list[str]:
+    """The runs that use a cache now, as `machine, process 123`; marks of those that were killed are cleared away."""
+    folder = cache.root / RUNNING
+    if not cache.local or not folder.is_dir():
+        return []
+    found = []
+    for mark in sorted(folder.iterdir()):
+        machine, process, _ = mark.name.rsplit("-", 2) if mark.name.count("-") > 1 else (mark.name, "", "")
+        with contextlib.suppress(FileNotFoundError):  # it has ended this moment
+            if _alive(machine, process, time.time() - mark.stat().st_mtime):
+                found.append(f"{machine}, process {process}")
+            else:
+                mark.unlink()
+    return found
+
+
+def _alive(machine: str, process: str, age: float) -> bool:
+    if machine != (platform.node() or "here") or os.name == "nt" or not process.isdigit():
+        return age < _MARK_SECONDS
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
+
+
+def mentioned_in(runs: Sequence[str | Path]) -> set[str]:
+    """Every text in the records of run folders: the keys of what they measured are among them."""
+    words: set[str] = set()
+
+    def collect(value: object) -> None:
+        if isinstance(value, str):
+            words.add(value)
+        elif isinstance(value, dict):
+            for item in value.values():
+                collect(item)
+        elif isinstance(value, list):
+            for item in value:
+                collect(item)
+
+    for run in runs:
+        collect(read_record(run))
+    return words
+
+
 def prune(
     cache: Cache,
     *,
     older_than: float | None = None,
     keep: int | None = None,
+    unused_by: Sequence[str | Path] = (),
     kinds: Sequence[str] = (),
     dry: bool = False,
     progress: Progress = False,
@@ -123,15 +187,20 @@ def prune(
         cache: The cache.
         older_than: Those that were written more than so many days ago.
         keep: Until the rest takes up at most so many bytes.
+        unused_by: Run folders: entries that none of them refers to.
         kinds: Only entries of these kinds; none named means all.
         dry: Count, and remove nothing.
         progress: Whether a bar is shown.
     """
+    if not dry and (runs := running_in(cache)):
+        raise InputError(f"A run uses the cache {cache.url} ({first_of(runs, 1)}): prune it when that has ended.")
     files = stored_in(cache)
+    known = mentioned_in(unused_by)
     own = [file for file in files if not kinds or file.kind in kinds]
-    chosen = [file for file in own if _expired(file, older_than)]
+    chosen = [file for file in own if _expired(file, older_than) or (unused_by and not _mentioned(file, known))]
     if keep is not None:
-        younger = [file for file in own if not _expired(file, older_than)]
+        gone = set(chosen)
+        younger = [file for file in own if file not in gone]
         left = sum(file.size for file in younger)
         for file in younger:
             if left <= keep:
@@ -142,6 +211,11 @@ def prune(
         file.path.unlink(missing_ok=True)
     size = sum(file.size for file in chosen)
     return Removal(len(chosen), size, len(files) - len(chosen), sum(file.size for file in files) - size)
+
+
+def _mentioned(file: Stored, words: set[str]) -> bool:
+    """Whether a record names the entry, or the folder it lies in, such as that of a model's vectors."""
+    return not words.isdisjoint((file.path.name.removesuffix(SUFFIX), file.path.parent.name))
 
 
 def _expired(file: Stored, days: float | None) -> bool:

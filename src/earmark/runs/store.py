@@ -21,6 +21,7 @@ import hashlib
 import json
 import logging
 import os
+import platform
 import secrets
 import tempfile
 import time
@@ -42,6 +43,8 @@ SEAL_SIZE = 256  # the first line is never longer
 SUFFIX = ".entry"
 STALE_SECONDS = 24 * 3600
 """A part older than this belongs to a writer that is gone."""
+RUNNING = "running"
+"""The folder of a cache in which runs that use it leave a mark."""
 RECENT = 12
 """Entries that `Cache.recent` holds in memory."""
 HEADER_GUESS = 1 << 16
@@ -161,10 +164,29 @@ def default_url() -> str:
 def open_cache(url: str = "", policy: Policy = "use") -> Iterator[Cache]:
     """The cache at `url`. With policy `off` it is a temporary folder that goes when the run ends."""
     if policy != "off":
-        yield Cache(url or default_url(), policy)
+        cache = Cache(url or default_url(), policy)
+        with _marked_as_used(cache):
+            yield cache
         return
     with tempfile.TemporaryDirectory(prefix="earmark-", ignore_cleanup_errors=True) as folder:
         yield Cache(folder, policy)
+
+
+@contextlib.contextmanager
+def _marked_as_used(cache: Cache) -> Iterator[None]:
+    """A file RUNNING/host-process-number in the cache while a run uses it, so that nobody prunes it meanwhile."""
+    mark = cache.root / RUNNING / f"{platform.node() or 'here'}-{os.getpid()}-{time.time_ns()}"
+    if cache.local:
+        with contextlib.suppress(OSError):  # a cache that is only read
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+    try:
+        yield
+    finally:
+        if cache.local:
+            with contextlib.suppress(OSError):
+                mark.unlink(missing_ok=True)
+                mark.parent.rmdir()  # where no other run is left
 
 
 class Made(NamedTuple):

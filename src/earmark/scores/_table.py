@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from earmark.displayed import Displayed
@@ -27,9 +28,9 @@ class Scores(Displayed):
     """An ordered table of rows, with per-point values when they were asked for.
 
     `per_point` maps (distance, correction, protocol, metric) to one float64 value for each point, NaN where
-    the point was excluded; `point_ids` names the points. `per_unit` maps the same keys to the metric's value without
-    each unit: each clip, in the order given, or each group, in the order of their names. All three stay in memory:
-    files hold the rows. Two tables are equal when their rows are.
+    the point was excluded; `point_ids` names the points, and `point_labels` and `point_groups` are theirs. `per_unit`
+    maps the same keys to the metric's value without each unit: each clip, in the order given, or each group, in the
+    order of their names. All of these stay in memory: files hold the rows. Two tables are equal when their rows are.
 
     >>> scores: Scores = earmark.evaluate(vectors, labels)
     >>> scores.row("P@1").low
@@ -40,6 +41,8 @@ class Scores(Displayed):
     point_ids: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
     per_unit: Mapping[PointKey, NDArray[np.float64]] = field(default_factory=dict)
+    point_labels: tuple[str | None, ...] | None = None
+    point_groups: tuple[str | None, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
@@ -98,6 +101,22 @@ class Scores(Displayed):
             why = row.reason or "no reason was given"
             raise InputError(f"{metric} has no value here: {row.status.replace('_', ' ')} ({why}).")
         return row.value
+
+    def by_group(self, **setting: str) -> Any:
+        """Every group (speaker, bird, recording), the lowest first: clips, P@1 with its interval, GSR and P@5, P@1 of
+        the same classes elsewhere, and a p-value of standing out; in `.lines`, `.table()` and `.sentences()`.
+
+        Args:
+            setting: distance, correction and protocol, where there are several: the first ones, and across groups,
+                unless they say otherwise.
+
+        >>> evaluate(X, labels, groups=speakers, across_groups=True, per_point=True).by_group()
+        """
+        return import_module("earmark.report.parts").parts_of_scores(self, "group", **setting)
+
+    def by_class(self, **setting: str) -> Any:
+        """The same for every class, compared with all others."""
+        return import_module("earmark.report.parts").parts_of_scores(self, "class", **setting)
 
     def to_json(self) -> str:
         """A JSON array of rows, one to a line."""
@@ -215,11 +234,14 @@ def merge(*scores: Scores, on_conflict: Literal["error", "last"] = "error") -> S
     if not alike or len(per_point) != sum(len(table.per_point) for table in carrying):
         per_point = {}
         notes["Per-point values were left out of the merge: the tables describe different points."] = None
-    point_ids = carrying[0].point_ids if per_point else None
-    return Scores(tuple(rows.values()), per_point, point_ids, tuple(notes))
+    first = carrying[0] if per_point else Scores()
+    return Scores(
+        tuple(rows.values()), per_point, first.point_ids, tuple(notes),
+        point_labels=first.point_labels, point_groups=first.point_groups,
+    )  # fmt: skip
 
 
 def _described(table: Scores) -> tuple[object, ...]:
     """Which points the per-point values of a table belong to: the keys of `per_point` do not say it."""
     about = frozenset((row.suite, row.subset, row.system) for row in table.rows)
-    return about, table.point_ids, len(next(iter(table.per_point.values())))
+    return about, table.point_ids, table.point_labels, table.point_groups, len(next(iter(table.per_point.values())))

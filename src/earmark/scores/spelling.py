@@ -140,3 +140,8 @@ def refuse_reserved(subset: str, where: str) -> None:
             f"{where}: a subset may not be called {quoted(subset)}, because score tables spell means as mean or "
             "mean:<name> and label noise as <subset>~noise<share>; rename it."
         )
+
+
+def paired(first: str, second: str) -> str:
+    """How a row of a difference names what its two rows differ in: `wavlm - logmel`; one name where they are alike."""
+    return first if first == second else f"{first} - {second}"

@@ -269,7 +269,16 @@ def read_parquet(source: Path) -> Any:
 def _arrow_table(source: Path) -> Any:
     parquet = require("pyarrow.parquet", *_PARQUET)
     with source.open("rb") as stream:
-        return parquet.ParquetFile(stream).read()
+        table = parquet.ParquetFile(stream).read()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if str(column.type) in ("string", "large_string"):
+            try:
+                column.validate(full=True)
+            except ValueError as error:  # Arrow's own is one
+                raise InputError(
+                    f"{source}: the column {name!r} holds text that is not UTF-8 ({error}); write it again as UTF-8."
+                ) from error
+    return table
 
 
 def _index_names(table: Any) -> set[str]:

@@ -96,16 +96,15 @@ def representatives(study: Study) -> list[str]:
     ]
     hidden = [name for name in names if name in _BLIND and study.lite is not None]
     if hidden:
-        verb = "is" if len(hidden) == 1 else "are"
+        verb, whose = ("is", "its") if len(hidden) == 1 else ("are", "their")
         sentences.append(
-            f"{listed(hidden)} {verb} blind and run only by its host; the lite suite is of public subsets."
+            f"{listed(hidden)} {verb} blind and run only by {whose} host; the lite suite is of public subsets."
         )
     sizes = study.prowl.random.size
     if sizes.size:
-        sentences.append(
-            f"Random orders need {sizes.mean():.1f} datasets on average, and "
-            f"{100 * (best.beats_random or 0.0):.0f} % of them do not cover better."
-        )
+        share = f"{100 * (1.0 - (best.beats_random or 0.0)):.0f}"
+        better = "none of them covers" if share == "0" else f"{share} % of them cover"
+        sentences.append(f"Random orders need {sizes.mean():.1f} datasets on average, and {better} better.")
     return sentences
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from earmark.errors import EarmarkError
 from earmark.report import figures
@@ -21,19 +21,22 @@ from earmark.report._neighbours import (
 from earmark.report._projection import project
 from earmark.report.content import CloseUp, ReportData
 from earmark.report.figures._points import MOST_CLASSES, MOST_COLOURS
+from earmark.report.html._parts import part_tables
 from earmark.report.html._results import number_cell
 from earmark.tables import MISSING, plain
-from earmark.tables.html import Child, Html, drawing, image, join, paragraph, section, table, tag
-from earmark.wording import counted
+from earmark.tables.html import Child, Html, drawing, folded, image, join, paragraph, section, table, tag
+from earmark.wording import counted, first_of
 
 WORST = 4
 NEIGHBOURS = 3
+WORST_OF_OTHERS = 2
+NEIGHBOURS_OF_OTHERS = 2
 _FEWEST_CHARACTERS = 9_000
 _SIDE_BY_SIDE = 14  # classes of a matrix that is legible at half the width
 
 
 def closer_look(data: ReportData) -> Html | None:
-    """A part for each close-up; None when there are none."""
+    """A part for each close-up, and the other systems in short, folded away; None when there are none."""
     if not data.close_ups:
         return None
     worst = [retrieve(item, worst_queries(item, WORST), NEIGHBOURS) for item in data.close_ups]
@@ -43,7 +46,8 @@ def closer_look(data: ReportData) -> Html | None:
         for found in retrievals
         if item.fetch
     )
-    room = data.sound_budget // players if players else 0
+    others = len(data.others) * WORST_OF_OTHERS * (1 + NEIGHBOURS_OF_OTHERS)
+    room = data.sound_budget // (players + others) if players else 0
     count = len(data.close_ups)
     what = "the one representation below" if count == 1 else f"the {count} representations below"
     said = (
@@ -56,18 +60,44 @@ def closer_look(data: ReportData) -> Html | None:
     for number, (item, retrievals) in enumerate(zip(data.close_ups, worst, strict=True)):
         found = confusions_of(item)
         side = "side" if len(found.classes) <= _SIDE_BY_SIDE else None
-        heading = item.label + (" (across groups)" if item.protocol == "across_groups" else "")
         parts.append(
             tag(
                 "article",
-                tag("h3", heading),
+                tag("h3", item.heading),
                 tag("div", _map(item, number, data.seed), _matrix(found, number), class_=side),
                 _confusion_table(found),
                 _hub_table(item),
                 _worst(item, retrievals, room),
             )
         )
-    return section("closer", "A closer look", paragraph(said), paragraph(onwards, class_="quiet"), parts)
+    opening = join(paragraph(said), paragraph(onwards, class_="quiet"))
+    return section("closer", "A closer look", opening, parts, _other_systems(data, room))
+
+
+def _other_systems(data: ReportData, room: int) -> Html | None:
+    """The systems that are not the best, each under a fold; what is not here has a command."""
+    looks = [folded(look.heading, _in_short(look.open, room)) for look in data.others]
+    if not looks and not data.unseen:
+        return None
+    unseen = (
+        f"Not shown here: {first_of(list(data.unseen), 4)}. “earmark report RUN --system NAME” puts any system in the "
+        "place of the best."
+    )
+    return join(
+        tag("h3", "Other systems") if looks else None,
+        looks,
+        paragraph(unseen, class_="quiet") if data.unseen else None,
+    )
+
+
+def _in_short(open_: Callable[[], CloseUp], room: int) -> Html:
+    """Groups, classes, confusions and the worst retrievals of one representation."""
+    try:
+        item = open_()
+    except EarmarkError as error:
+        return paragraph(f"There is no closer look: {error}", class_="quiet")
+    retrievals = retrieve(item, worst_queries(item, WORST_OF_OTHERS), NEIGHBOURS_OF_OTHERS)
+    return join(_confusion_table(confusions_of(item)), part_tables(item), _worst(item, retrievals, room))
 
 
 # --- the map --------------------------------------------------------------------------------------------------------
@@ -126,9 +156,10 @@ def _confusion_table(found: Confusions) -> Html | None:
     for pair in pairs:
         share = number_cell(f"{100 * pair.clips / pair.size:.0f} %", pair.clips / pair.size)
         lines.append([pair.true, pair.taken_for, share, f"{pair.clips} of {pair.size}"])
+    have = "has" if wrong == 1 else "have"
     caption = (
-        f"Most frequent confusions. {wrong} of {total} clips ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) have a"
-        " nearest neighbour of another class."
+        f"Most frequent confusions. {wrong} of {counted(total, 'clip')} ({100 * wrong / total:.1f}\N{NO-BREAK SPACE}%) "
+        f"{have} a nearest neighbour of another class."
     )
     return table(["class", "taken for", "of its clips", "clips"], lines, left=2, caption=caption)
 

@@ -130,9 +130,7 @@ def how(data: ReportData) -> Html:
             " neighbours are all other clips of its subset (across groups: of other groups). Means over subsets count"
             " each subset once."
         ),
-        _titled(
-            "Models that do not repeat themselves", join(unsteady, bullets(data.unsteady)) if data.unsteady else None
-        ),
+        _titled("Models that do not repeat themselves", unsteady if data.unsteady else None),
         _titled("Distances", pairs((name, DISTANCES.get(name, "")) for name in distances) if distances else None),
         _titled("Hubness corrections", pairs(words) if words else None),
         _titled("Metrics", pairs((name, facts(name).words or "see the documentation") for name in data.index.metrics)),

@@ -13,6 +13,8 @@ from earmark.report.html import _answer as answer
 from earmark.report.html import _clips as clips
 from earmark.report.html import _corpus as corpus
 from earmark.report.html import _method as method
+from earmark.report.html import _pairs as pairs
+from earmark.report.html import _parts as groups
 from earmark.report.html import _probes as probes
 from earmark.report.html import _results as results
 from earmark.report.html import _variants as variants
@@ -37,6 +39,7 @@ def render(data: ReportData) -> str:
     parts = [
         ("answer", "Answer", answer.the_answer(data)),
         ("scores", "Scores", results.score_tables(data)),
+        ("pairs", "All pairs", pairs.all_pairs(data)),
         ("predicted", "", results.predictions(data)),
         ("chance", "Above chance?", results.lift_over_chance(data)),
         ("corrected", "Corrected", variants.before_and_after(index)),
@@ -45,6 +48,7 @@ def render(data: ReportData) -> str:
         ("choices", "Choices", variants.choices(index)),
         ("agreement", "Metrics", results.agreement(correlations)),
         ("corpus", "Sounds", corpus.corpus(data)),
+        ("groups", "Groups", groups.groups_and_classes(data)),
         ("closer", "Closer look", clips.closer_look(data)),
         ("overlap", "Heard before?", method.heard_before(data)),
         ("files", "Files", method.what_happened(data)),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from earmark.errors import InputError
-from earmark.report import figures
+from earmark.report import READ_FIRST, figures, leading_metrics
 from earmark.report.content import ReportData
 from earmark.report.correlations import Correlations
 from earmark.report.figures._noise import noise_curves
@@ -93,13 +93,15 @@ def _heat_cell(row: Row, scale: _Scale | None, ranking: Ranking, count: bool) ->
 def score_tables(data: ReportData) -> Html:
     ranking, index = data.ranking, data.ranking.index
     metric = index.headline
-    parts: list[Child] = [_guide(index)]
+    parts: list[Child] = [paragraph(READ_FIRST) if metric == "P@1" and "GSR" in index.metrics else None, _guide(index)]
     for protocol in index.protocols:
         found = index.values(metric, protocol)
         if found and (len(found) > 1 or len(index.every_metric) == 1):
             parts.append(_across_subsets(found, protocol, ranking))
-    parts += [_heat_figure(ranking, protocol) for protocol in index.protocols]
-    parts += [_one_subset(ranking, place, open_=len(index.subsets) == 1) for place in index.subsets]
+    pictures = [_heat_figure(ranking, protocol) for protocol in index.protocols]
+    alone = len(index.subsets) == 1
+    parts += [] if alone else pictures  # of one subset they show every metric
+    parts += [_one_subset(ranking, place, open_=alone, beside=pictures if alone else ()) for place in index.subsets]
     parts += [_on_own_clips(data), _under_noise(data.index, metric)]
     return section("scores", "Scores", parts)
 
@@ -221,11 +223,27 @@ def _heat_figure(ranking: Ranking, protocol: str) -> Html | None:
     return made if protocol == index.main_protocol else folded(f"The same picture, {pairs}", made)
 
 
-def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = True) -> Html:
-    """Every metric of one subset, the protocol that answers first; folded away unless it is the only one."""
+def _one_subset(
+    ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = True, beside: Sequence[Child] = ()
+) -> Html:
+    """The scores of one subset: the metrics to read first, and all of them under a fold, with what stands `beside`."""
+    rows = ranking.index.by_subset.get(place, [])
+    metrics, first = list(dict.fromkeys(row.metric for row in rows)), leading_metrics(rows)
+    everything = _metric_table(ranking, place, metrics, ranked)
+    if len(metrics) <= len(first):
+        return folded(f"Scores on {place.label}", everything, *beside, open_=open_)
+    return folded(
+        f"Scores on {place.label}",
+        _metric_table(ranking, place, first, ranked),
+        folded(f"All {len(metrics)} metrics on {place.label}", *beside, everything),
+        open_=open_,
+    )
+
+
+def _metric_table(ranking: Ranking, place: Subset, metrics: Sequence[str], ranked: bool) -> Html:
+    """Some metrics of one subset, the protocol that answers first."""
     main = ranking.index.main_protocol
     rows = sorted(ranking.index.by_subset.get(place, []), key=lambda row: row.protocol != main)
-    metrics = list(dict.fromkeys(row.metric for row in rows))
     lines: dict[tuple[Representation, str], dict[str, Row]] = {}
     for row in rows:
         lines.setdefault((representation(row), row.protocol), {})[row.metric] = row
@@ -254,8 +272,7 @@ def _one_subset(ranking: Ranking, place: Subset, *, open_: bool, ranked: bool = 
         body.append(cells)
     heads = ["representation", *(["pairs"] if several else []), *map(heading, metrics)]
     made = table(heads, body, left=2 if several else 1)
-    remarks = tag("ol", [tag("li", note) for note in notes], class_="quiet") if notes else None
-    return folded(f"All metrics on {place.label}", made, remarks, open_=open_)
+    return join(made, tag("ol", [tag("li", note) for note in notes], class_="quiet") if notes else None)
 
 
 def predictions(data: ReportData) -> Html | None:

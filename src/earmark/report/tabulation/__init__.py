@@ -18,6 +18,7 @@ from earmark.report.tabulation.chance import chance_tables
 from earmark.report.tabulation.choice import KINDS, Choice, absent
 from earmark.report.tabulation.grid import GridColumn, chosen_lines, shown_lines
 from earmark.report.tabulation.means import chosen_metrics, codec_table, full_tables, main_table
+from earmark.report.tabulation.parts import class_tables, group_tables
 from earmark.report.tabulation.sources import Configuration, TableSource, configuration, open_source
 from earmark.report.tabulation.subsets import subset_table
 from earmark.scores import Row, Scores
@@ -174,6 +175,8 @@ _MAKERS: dict[str, Callable[[TableSource, Choice], list[Table]]] = {
     "chance": chance_tables,
     "full": full_tables,
     "scores": _score_tables,
+    "groups": group_tables,
+    "classes": class_tables,
     "subsets": subset_table,
     "codecs": codec_table,
 }

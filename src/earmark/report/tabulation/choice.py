@@ -17,6 +17,8 @@ KINDS = {
     "chance": "observed, under shuffled labels, and how many p-values are small (VocSim's Tables 9-11)",
     "full": "one metric, a column for each subset and the means (VocSim's Tables 19-25, Codec-SUPERB's 6-8)",
     "scores": "one subset, a column for each metric, with interval and lift",
+    "groups": "of a run: every speaker, bird or recording, the lowest first, and which of them stand out",
+    "classes": "of a run: every class, likewise",
     "subsets": "clips, classes, durations and dynamic range of each subset (VocSim's Table 1)",
     "codecs": "rates, overall scores and tasks of codecs (Codec-SUPERB's Table 3)",
 }
