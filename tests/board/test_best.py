@@ -9,7 +9,8 @@ from scipy import stats
 from earmark.analysis.ranks import rank_intervals
 from earmark.board.boards import BoardView, Snapshot, table
 from earmark.board.boards.best import Strata, _chosen
-from earmark.board.boards.table import TablePage, TableRow
+from earmark.board.boards.lines import TableRow
+from earmark.board.boards.table import TablePage
 from earmark.definitions.settings import DISTANCES, is_correction, is_distance
 from earmark.scores import Row, Scores
 

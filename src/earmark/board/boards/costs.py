@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from earmark.analysis.pareto import pareto_front
+from earmark.board.boards.cells import Cell, mean_cells
 from earmark.board.boards.codecs import ANCHOR, ORDER, RANKED, rates_of
-from earmark.board.boards.snapshot import Snapshot, made_once
-from earmark.board.boards.table import Cell, mean_cells, setting_of, settings_of
+from earmark.board.boards.lines import setting_of, settings_of
+from earmark.board.boards.memory import made_once
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
 from earmark.submissions import SystemCard

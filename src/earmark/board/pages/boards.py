@@ -14,9 +14,10 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.chosen import is_chosen
+from earmark.board.boards.contents import BEST, EACH
 from earmark.board.boards.costs import AXES
 from earmark.board.boards.panels import PROVENANCES
-from earmark.board.boards.snapshot import BEST, EACH, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
 from earmark.board.pages import files

@@ -14,8 +14,11 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from earmark.board.boards.cells import HEATS, Cell
 from earmark.board.boards.codecs import ANCHOR, RANKED
-from earmark.board.boards.table import HEATS, Bitrate, Cell, Column, MadeLines, TablePage, TableRow, setting_words
+from earmark.board.boards.columns import Column
+from earmark.board.boards.lines import Bitrate, MadeLines, TableRow, setting_words
+from earmark.board.boards.table import TablePage
 from earmark.board.pages.summaries import metric_words, rank_interval
 from earmark.codecs.ranking import TITLES, standing_of, why_apart
 from earmark.definitions import BEST, BLIND

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from earmark.board.boards.cells import Cell
 from earmark.board.boards.costs import Front
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
-from earmark.board.boards.table import Cell, TablePage
+from earmark.board.boards.table import TablePage
 from earmark.board.pages.cells import KIND_BADGES
 from earmark.board.records import System
 from earmark.board.storage.accounts import PAPERS

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
 
-from earmark.board.boards.snapshot import Rank, Snapshot
+from earmark.board.boards.field import Rank
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import table
 from earmark.board.boards.view import BoardView
 from earmark.board.pages.assets import board_address, system_address
