@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from earmark.board.boards.chosen import chosen_group, chosen_names, is_chosen
 from earmark.board.boards.codecs import kinds_of, on_same_clips
@@ -59,6 +60,11 @@ class Contents(Memory):
     def places(self) -> dict[str, int]:
         """The place of each system by its slug."""
         return {system.slug: place for place, system in enumerate(self.systems)}
+
+    @cached_property
+    def line_settings(self) -> tuple[str, ...]:
+        """The setting of each line, in a word."""
+        return tuple(line.setting for line in self.lines)
 
     @cached_property
     def lines_of(self) -> dict[int, list[int]]:
@@ -196,10 +202,10 @@ class Contents(Memory):
         return f"{first_of(others, 3)} {verb} not part of the board's definition" if others else ""
 
     @cached_property
-    def unranked(self) -> tuple[bool, ...]:
+    def unranked(self) -> NDArray[np.bool_]:
         """Of each system, whether the definition shows it and ranks it nowhere."""
         cards = [system.card for system in self.systems]
-        return tuple(self.definition.is_unranked(card.name, card.family, card.kind) for card in cards)
+        return np.array([self.definition.is_unranked(card.name, card.family, card.kind) for card in cards], bool)
 
     def not_ranked(self, metric: str, group: Group, line: Line) -> str:
         """Why the definition gives a line no rank by a metric over a group; else nothing."""

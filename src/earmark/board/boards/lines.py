@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.board.boards.cells import Cell, heats_of, mean_cells, panel_cells
+from earmark.board.boards.cells import Cell, CellColumn, heats_of, mean_column, panel_column
 from earmark.board.boards.codecs import ANCHOR, rates_of
 from earmark.board.boards.columns import Column, means_beside
 from earmark.board.boards.contents import BEST, SHOWN_ASIDE
-from earmark.board.boards.field import Field
+from earmark.board.boards.field import Field, Rank
 from earmark.board.boards.memory import made_once
 from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, Line
 from earmark.board.boards.snapshot import Snapshot
@@ -33,6 +33,29 @@ class Bitrate(NamedTuple):
     stated: bool
 
 
+Choices = tuple[tuple[str, int], ...]
+"""Settings with the number of subsets that each was chosen for, the most first."""
+
+
+class LineHead(NamedTuple):
+    """What a line says beside its rank and scores: whose it is, how it was measured, and by whom."""
+
+    line: int
+    system: System
+    setting: str
+    protocol: str
+    provenance: tuple[str, ...]
+    kind: str
+    bitrate: Bitrate | None
+    tried: int = 1  # settings that the system was measured under, where the line is the best of them
+    chosen: Choices = ()  # and the subsets of the mean that each was chosen for
+
+    @property
+    def key(self) -> str:
+        """What names the line in addresses: the system alone where its setting was chosen."""
+        return self.system.slug if self.chosen else self.system.key(self.setting)
+
+
 class TableRow(NamedTuple):
     """A line of the table. A rank of 0 is none, for the reason that `unranked` gives; a tier of 0 is none. Nobody is
     surely ahead of a line in tier 1. Lines of one `kind` are ranked among each other."""
@@ -50,28 +73,23 @@ class TableRow(NamedTuple):
     cells: tuple[Cell, ...]
     kind: str = ""
     bitrate: Bitrate | None = None
-    tried: int = 1  # settings that the system was measured under, where the line is the best of them
-    chosen: tuple[tuple[str, int], ...] = ()  # and the subsets of the mean that each was chosen for
+    tried: int = 1
+    chosen: Choices = ()
 
-    @property
-    def is_aside(self) -> bool:
-        """Whether it is shown for comparison: the definition ranks it nowhere."""
-        return self.unranked == f"{_NO_RANK}{SHOWN_ASIDE}"
 
-    @property
-    def lacks_subsets(self) -> bool:
-        """Whether it has no rank for want of subsets, and for no other reason."""
-        return self.unranked.startswith(_NO_RANK) and _FEW_SUBSETS in self.unranked
+def is_aside(unranked: str) -> bool:
+    """Whether a line without a rank is shown for comparison: the definition ranks it nowhere."""
+    return unranked == f"{_NO_RANK}{SHOWN_ASIDE}"
 
-    @property
-    def why(self) -> str:
-        """Why it has no rank, without saying that it has none."""
-        return self.unranked.removeprefix(_NO_RANK)
 
-    @property
-    def key(self) -> str:
-        """What names the line in addresses: the system alone where its setting was chosen."""
-        return self.system.slug if self.chosen else self.system.key(self.setting)
+def lacks_subsets(unranked: str) -> bool:
+    """Whether a line has no rank for want of subsets, and for no other reason."""
+    return unranked.startswith(_NO_RANK) and _FEW_SUBSETS in unranked
+
+
+def why_unranked(unranked: str) -> str:
+    """Why a line has no rank, without saying that it has none."""
+    return unranked.removeprefix(_NO_RANK)
 
 
 @made_once
@@ -85,69 +103,55 @@ def bitrates(snapshot: Snapshot) -> Mapping[int, Bitrate]:
     }
 
 
-class MadeLines:
-    """Lines of one state of a table that were made, by their place in the field, and what pages wrote of them: other
-    pages of the same state take them from here. Only so many cells are kept."""
-
-    def __init__(self, most: int = 40_000) -> None:
-        self.rows: dict[int, TableRow] = {}
-        self.texts: dict[object, str] = {}
-        self._room = most
-
-    def keep(self, places: Iterable[int], rows: Iterable[TableRow]) -> None:
-        for place, row in zip(places, rows, strict=True):
-            self._room -= len(row.cells) + 1
-            if self._room > 0:
-                self.rows[place] = row
-
-    def text(self, row: TableRow, key: object, write: Callable[[], str]) -> str:
-        """What was written of a line, or is now."""
-        found = self.texts.get((row.line, key))
-        if found is None:
-            found = write()
-            if self._room > 0:
-                self.texts[row.line, key] = found
-        return found
-
-
 def rows_at(
-    snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, columns: Sequence[Column], made: MadeLines
-) -> tuple[TableRow, ...]:
-    """The chosen lines of a table: those that were made before, and the others."""
-    missing = np.array([place for place in chosen.tolist() if place not in made.rows], np.int64)
-    fresh = dict(zip(missing.tolist(), _rows(snapshot, field, lines, missing, columns), strict=True))
-    made.keep(fresh, fresh.values())
-    return tuple(fresh[place] if place in fresh else made.rows[place] for place in chosen.tolist())
+    snapshot: Snapshot, field: Field, places: Whole, scored: Sequence[CellColumn]
+) -> tuple[TableRow, ...]:  # fmt: skip
+    """The lines at some places of a field, one by one, with their cells."""
+    by_line = zip(*(column.cells() for column in scored), strict=True) if len(places) else ()
+    reasons = reasons_at(snapshot, field, places)
+    ranks = map(Rank, *(part[places].tolist() for part in field.ranks[:4]))
+    heads = heads_at(snapshot, field, places)
+    return tuple(
+        TableRow(
+            head.line, head.system, head.setting, head.protocol, *rank, reasons.get(at, ""), head.provenance, cells,
+            head.kind, head.bitrate, head.tried, head.chosen,
+        )
+        for at, (head, rank, cells) in enumerate(zip(heads, ranks, by_line, strict=True))
+    )  # fmt: skip
 
 
-def _rows(
-    snapshot: Snapshot, field: Field, lines: Whole, chosen: Whole, columns: Sequence[Column]
-) -> list[TableRow]:  # fmt: skip
-    cells = [_cells(snapshot, field, chosen, column) for column in columns]
-    by_line = zip(*cells, strict=True) if len(chosen) else ()
-    origins, rates = _origins(field), bitrates(snapshot)
-    rows = []
-    for place, number, scored in zip(chosen.tolist(), lines[chosen].tolist(), by_line, strict=True):
+def heads_at(snapshot: Snapshot, field: Field, places: Whole) -> list[LineHead]:
+    """What the lines at some places of a field say beside their ranks and scores."""
+    numbers = field.panel.lines[field.rows[places]].tolist()
+    rates, settings = bitrates(snapshot), snapshot.line_settings
+    heads = []
+    for place, number, origins in zip(places.tolist(), numbers, _origins(field, places), strict=True):
         line = snapshot.lines[number]
-        rank = field.rank_at(place)
-        unranked = "" if rank.rank else _lacking(snapshot, field, place)
-        tried, choices = settings_of(snapshot, field, place)
-        rows.append(
-            TableRow(
-                number, snapshot.systems[line.system], setting_of(line, choices), line.protocol, *rank, unranked,
-                origins[place], scored, field.kinds[place], rates.get(line.system), tried, choices,
+        tried, choices = settings_of(snapshot, field, place) if field.tried else (1, ())
+        setting = setting_of(line, choices) if choices else settings[number]
+        heads.append(
+            LineHead(
+                number, snapshot.systems[line.system], setting, line.protocol, origins, field.kinds[place],
+                rates.get(line.system), tried, choices,
             )
         )  # fmt: skip
-    return rows
+    return heads
 
 
-def _cells(snapshot: Snapshot, field: Field, chosen: Whole, column: Column) -> list[Cell]:
+def cell_columns(
+    snapshot: Snapshot, field: Field, places: Whole, columns: Sequence[Column]
+) -> tuple[CellColumn, ...]:  # fmt: skip
+    """The cells of the lines at some places of a field, column by column."""
+    return tuple(_cell_column(snapshot, field, places, column) for column in columns)
+
+
+def _cell_column(snapshot: Snapshot, field: Field, places: Whole, column: Column) -> CellColumn:
     if column.kind == "subset":
-        panel, place = field.panel, field.panel.column_of[column.subset]
-        counts = panel.status[field.rows, place] == OK
-        heats = heats_of(snapshot, field, panel.value[field.rows, place], counts, column.metric, chosen)
-        rows = field.rows[chosen]
-        return panel_cells(panel, rows, np.full(len(rows), place), heats)
+        panel, at = field.panel, field.panel.column_of[column.subset]
+        counts = panel.status[field.rows, at] == OK
+        heat = heats_of(snapshot, field, panel.value[field.rows, at], counts, column.metric, places)
+        rows = field.rows[places]
+        return panel_column(panel, rows, np.full(len(rows), at), heat)
     if column.metric == field.metric:
         group = snapshot.group(column.metric, column.key.partition(":")[2])
         every = (snapshot.means, snapshot.means_shown)
@@ -155,13 +159,8 @@ def _cells(snapshot: Snapshot, field: Field, chosen: Whole, column: Column) -> l
     else:
         over = field.group.key
         of, shown = (means_beside(snapshot, field, column.metric, over, shown=lacking) for lacking in (False, True))
-    return mean_cells(
-        of, chosen, heats_of(snapshot, field, of.value, of.have == of.wanted, column.metric, chosen), shown=shown
-    )
-
-
-Choices = tuple[tuple[str, int], ...]
-"""Settings with the number of subsets that each was chosen for, the most first."""
+    heat = heats_of(snapshot, field, of.value, of.have == of.wanted, column.metric, places)
+    return mean_column(of, places, heat, shown=shown)
 
 
 def settings_of(snapshot: Snapshot, field: Field, place: int) -> tuple[int, Choices]:
@@ -186,15 +185,21 @@ def setting_words(tried: int, choices: Choices) -> str:
     return f"best of {tried}, chosen on the other subsets" + (f": {on}" if len(choices) > 1 else "")
 
 
-def _origins(field: Field) -> list[tuple[str, ...]]:
-    """Where the scores of each line come from."""
-    panel = field.panel
-    bits = np.bitwise_or.reduce(np.left_shift(1, panel.provenance[field.rows].astype(np.int64)), axis=1)
+def _origins(field: Field, places: Whole) -> list[tuple[str, ...]]:
+    """Where the scores of some lines come from."""
+    bits = np.bitwise_or.reduce(np.left_shift(1, field.panel.provenance[field.rows[places]].astype(np.int64)), axis=1)
     words = {
         code: tuple(name for place, name in enumerate(PROVENANCES) if place and code >> place & 1)
         for code in np.unique(bits).tolist()
     }
     return [words[code] for code in bits.tolist()]
+
+
+def reasons_at(snapshot: Snapshot, field: Field, places: Whole) -> dict[int, str]:
+    """Why those of the lines at some places of a field that have no rank have none, by their number among them."""
+    return {
+        at: _lacking(snapshot, field, int(places[at])) for at in np.flatnonzero(field.ranks.rank[places] == 0).tolist()
+    }
 
 
 def _lacking(snapshot: Snapshot, field: Field, place: int) -> str:

@@ -14,7 +14,6 @@ from earmark.board.boards.groups import Group
 Made = TypeVar("Made")
 Arguments = ParamSpec("Arguments")
 
-_FEW = 8  # states of tables whose lines are kept
 _PASSING = 128
 """How much of what was made for means of readers' own choice is kept: there are more choices than memory holds."""
 
@@ -34,7 +33,6 @@ class Memory:
     _passing: dict[object, Any] = field(
         kw_only=True, default_factory=dict, repr=False
     )  # the last few, for readers' own choices
-    _few: dict[object, Any] = field(default_factory=dict, repr=False)
     _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -55,15 +53,6 @@ class Memory:
                 made = kept[key] = make()
         if passing:
             self._forget()
-        return made
-
-    def few(self, key: object, make: Callable[[], Made]) -> Made:
-        """What was made for a key, of which only the last few are kept: what is large and soon made again."""
-        with self._lock:
-            made: Made = self._few.pop(key) if key in self._few else make()
-            self._few[key] = made
-            for old in list(self._few)[:-_FEW]:
-                del self._few[old]
         return made
 
     def _forget(self) -> None:

@@ -66,7 +66,7 @@ def order_of(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, ke
     kinds = field.kind_places[kept]
     public = snapshot.means(view.metric, snapshot.public_group(view.metric), field.best).take(field.rows[kept])
     beside = _missing_last(_turned(snapshot, public.value, view.metric))
-    ranked = ~np.array(snapshot.unranked, bool)[field.systems[kept]]
+    ranked = ~snapshot.unranked[field.systems[kept]]
     keys = [beside, _missing_last(mean), -field.means.have[kept].astype(float), ranked, _missing_last(ranks)]
     if view.sort in ("name", "family"):
         cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]

@@ -228,7 +228,7 @@ class Snapshot(Contents):
         places = np.array([lines[row].system for row in rows.tolist()], np.int64)
         kinds = tuple(self.kinds[place] for place in places.tolist())
         unknown = [not self.knows(lines[row]) for row in rows.tolist()]
-        values[np.array(unknown, bool) | np.array(self.unranked, bool)[places]] = np.nan
+        values[np.array(unknown, bool) | self.unranked[places]] = np.nan
         if self.outside(metric, group):
             values[:] = np.nan
         better = 1.0 if self.definition.facts(metric).higher_is_better else -1.0

@@ -7,38 +7,66 @@ under the same metric, mean, protocol and setting); a filter or a search leaves 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from earmark.board.boards.cells import CellColumn
 from earmark.board.boards.columns import Column, columns_of_view
 from earmark.board.boards.field import Field
-from earmark.board.boards.lines import MadeLines, TableRow, rows_at
+from earmark.board.boards.lines import TableRow, cell_columns, rows_at
 from earmark.board.boards.memory import made_once
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.selection import kept_places, order_of
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.view import PER_PAGE, BoardView
 
+Whole = NDArray[np.int64]
+
 MOST_SUBSETS = 100
 """Subsets that have a column on a page; files have all."""
 
 
-class TablePage(NamedTuple):
-    """One page of a table in one view."""
+@dataclass(frozen=True, eq=False)
+class TablePage:
+    """One page of a table in one view: which lines of a field, in their order, and with which columns."""
 
+    snapshot: Snapshot
     view: BoardView
     field: Field
     columns: tuple[Column, ...]
-    rows: tuple[TableRow, ...]
+    places: Whole  # of the lines, in the field
     total: int  # lines that the filters leave
     pages: int
-    lifted: bool  # whether any line has a lift over chance
-    elsewhere: int  # systems of the board without a value of this metric, setting and protocol
-    codecs: bool  # whether there are codecs, whose bitrate is a column
     cut: int = 0  # how many of the subsets have a column, where not all of them have
-    made: MadeLines | None = None  # what other pages of this state have made of its lines
+
+    @property
+    def lifted(self) -> bool:
+        """Whether any line has a lift over chance."""
+        return bool(np.isfinite(self.field.means.lift).any())
+
+    @property
+    def elsewhere(self) -> int:
+        """The number of systems of the board without a value of this metric, setting and protocol."""
+        return len(self.snapshot.lines_of) - len(np.unique(self.field.systems))
+
+    @property
+    def codecs(self) -> bool:
+        """Whether there are codecs, whose bitrate is a column."""
+        return has_codecs(self.snapshot)
+
+    @cached_property
+    def scored(self) -> tuple[CellColumn, ...]:
+        """The cells, column by column."""
+        return cell_columns(self.snapshot, self.field, self.places, self.columns)
+
+    @cached_property
+    def rows(self) -> tuple[TableRow, ...]:
+        """The lines one by one; those who write many of them take `scored` and `heads_at` instead."""
+        return rows_at(self.snapshot, self.field, self.places, self.scored)
 
 
 class Facets(NamedTuple):
@@ -73,16 +101,8 @@ def table(snapshot: Snapshot, view: BoardView, *, whole: bool = False) -> TableP
     chosen = order if view.per else order[(page - 1) * PER_PAGE : page * PER_PAGE]
     columns = columns_of_view(snapshot, view, None if whole else MOST_SUBSETS)
     subsets = sum(column.kind == "subset" for column in columns)
-    state = (view.metric, field.group, view.protocol, view.setting, view.show, columns)
-    made = snapshot.few(state, MadeLines)
-    return TablePage(
-        replace(view, page=page), field, columns, rows_at(snapshot, field, lines, chosen, columns, made), len(order),
-        pages, bool(np.isfinite(field.means.lift).any()),
-        len(snapshot.lines_of) - len(np.unique(field.systems)),
-        has_codecs(snapshot),
-        MOST_SUBSETS if subsets == MOST_SUBSETS < len(snapshot.subsets(view.metric)) and not whole else 0,
-        made,
-    )  # fmt: skip
+    cut = MOST_SUBSETS if subsets == MOST_SUBSETS < len(snapshot.subsets(view.metric)) and not whole else 0
+    return TablePage(snapshot, replace(view, page=page), field, columns, chosen, len(order), pages, cut)
 
 
 @made_once

@@ -14,9 +14,9 @@ from earmark.board.boards.view import BoardView, asked_over
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, system_address
 from earmark.board.pages.boards import Items, Reader, as_query, records_file, shared_query
-from earmark.board.pages.cells import KIND_WORDS
 from earmark.board.pages.cost_figure import pareto_figure
 from earmark.board.pages.figures import differences, profiles
+from earmark.board.pages.table_html import KIND_WORDS
 from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError, UsageError
 from earmark.report.metric_text import number
