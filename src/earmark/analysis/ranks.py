@@ -157,8 +157,9 @@ def _surely(values: Floats, error: Floats | None, level: float) -> _Verdicts:
         sure, passed = _holm(clear, limits)
         for line, those in enumerate(sure, start=first):
             before = those[:line]
-            ahead[line] = np.count_nonzero(before)
-            tier[line] = 1 + (tier[:line] * before).max(initial=0)
+            ahead[line] = number = np.count_nonzero(before)
+            if number:
+                tier[line] = 1 + (tier[:line] * before).max()
         behind[rows] = passed - ahead[rows]
     return _Verdicts(ahead[back], behind[back], tier[back])
 

@@ -62,6 +62,16 @@ class Contents(Memory):
         return {system.slug: place for place, system in enumerate(self.systems)}
 
     @cached_property
+    def line_systems(self) -> NDArray[np.int64]:
+        """The place of the system of each line."""
+        return np.array([line.system for line in self.lines], np.int64)
+
+    @cached_property
+    def known_lines(self) -> NDArray[np.bool_]:
+        """Of each line, whether the board knows its distance and its correction."""
+        return np.array([self.knows(line) for line in self.lines], bool)
+
+    @cached_property
     def line_settings(self) -> tuple[str, ...]:
         """The setting of each line, in a word."""
         return tuple(line.setting for line in self.lines)
@@ -93,8 +103,7 @@ class Contents(Memory):
     def _with_value(self, metric: str) -> set[int]:
         """The places of the systems that have a value of a metric."""
         panel = self.panels[metric]
-        with_value = np.isfinite(panel.shown()).any(axis=1)
-        return {self.lines[number].system for number in panel.lines[with_value].tolist()}
+        return set(self.line_systems[panel.lines[np.isfinite(panel.shown()).any(axis=1)]].tolist())
 
     def _founders(self, places: Iterable[int]) -> set[int]:
         """Those of some systems that came with the first submission."""
@@ -152,7 +161,7 @@ class Contents(Memory):
         """Over which subsets a metric may be averaged, the leading group first."""
         panel = self._given_panel(metric)
         # Systems and not lines: one system under twenty distances is one.
-        owners = np.array([self.lines[number].system for number in panel.lines.tolist()])
+        owners = self.line_systems[panel.lines]
         there = np.isfinite(panel.shown())
         whole = np.array(["@" not in self.lines[number].protocol for number in panel.lines.tolist()], bool)
         whole = whole if there[whole].any() else np.ones(len(whole), bool)

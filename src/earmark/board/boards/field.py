@@ -55,6 +55,8 @@ class Field:
     @cached_property
     def kind_places(self) -> Whole:
         """The kind of each line by its place in `ORDER`."""
+        if set(self.kinds) == {ORDER[0]}:
+            return np.zeros(len(self.kinds), np.int64)
         place = {kind: number for number, kind in enumerate(ORDER)}
         return np.array([place[kind] for kind in self.kinds], np.int64)
 
@@ -62,10 +64,6 @@ class Field:
         """Among how many lines a line is ranked."""
         return int(((self.kind_places == self.kind_places[place]) & (self.ranks.rank > 0)).sum())
 
-    @cached_property
-    def _ranks(self) -> list[Rank]:
-        return list(map(Rank, *(part.tolist() for part in self.ranks[:4])))
-
     def rank_at(self, place: int) -> Rank:
         """The rank of a line, its interval and its tier; 0 is none."""
-        return self._ranks[place]
+        return Rank(*(int(part[place]) for part in self.ranks[:4]))

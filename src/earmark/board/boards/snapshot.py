@@ -216,8 +216,7 @@ class Snapshot(Contents):
     def _field(self, metric: str, group: Group, protocol: str, setting: str) -> Field:
         best = protocol if setting == BEST else ""
         panel = self.best(metric, best).panel if best else self.panel(metric)
-        lines = [self.lines[number] for number in panel.lines.tolist()]
-        rows = np.arange(len(lines)) if best else self._rows_under(metric, protocol, setting)
+        rows = np.arange(len(panel.lines)) if best else self._rows_under(metric, protocol, setting)
         mine = self.means(metric, group, best).take(rows)
         values = panel.measured()[np.ix_(rows, panel.columns(group.subsets))]
         error = mine.error()
@@ -225,10 +224,10 @@ class Snapshot(Contents):
             with np.errstate(divide="ignore", invalid="ignore"):
                 turned, error = np.where(values > 0, -1 / values, np.nan), error / mine.value**2
             values = np.where((mine.value == 0)[:, None] & np.isfinite(values), -np.inf, turned)
-        places = np.array([lines[row].system for row in rows.tolist()], np.int64)
-        kinds = tuple(self.kinds[place] for place in places.tolist())
-        unknown = [not self.knows(lines[row]) for row in rows.tolist()]
-        values[np.array(unknown, bool) | self.unranked[places]] = np.nan
+        lines = panel.lines[rows]
+        places = self.line_systems[lines]
+        kinds = tuple(map(self.kinds.__getitem__, places.tolist()))
+        values[~self.known_lines[lines] | self.unranked[places]] = np.nan
         if self.outside(metric, group):
             values[:] = np.nan
         better = 1.0 if self.definition.facts(metric).higher_is_better else -1.0
