@@ -6,7 +6,6 @@ is made once, when it is first asked for.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,8 +44,6 @@ Whole = NDArray[np.int64]
 
 _PREPARED_METRICS, _PREPARED_SUBSETS = 3, 40
 """Of how many leading metrics and subsets the ranks on single subsets are made before anybody asks."""
-_REST = 0.15
-"""Seconds between two of them: readers come first."""
 
 
 class NoSuchBoard(NotFound):
@@ -129,21 +126,14 @@ class Snapshot(Contents):
             self.board, generation, self.systems, self.lines, self.panels, definition, self.blind, self.offered
         )
 
-    def prepare(self, metrics: int | None = None) -> None:
-        """Make the ranks of the leading metrics, or of all, so that nobody has to wait for them."""
-        for metric in self.metrics[:metrics]:
+    def prepare(self) -> None:
+        """Make the ranks that pages of boards, systems and subsets show, so that nobody has to wait for them."""
+        for metric in self.metrics:
             self.field(metric)
-
-    def prepare_more(self, rest: float = _REST) -> None:
-        """Make the other ranks that pages of systems and subsets ask for, with rests in which readers are served."""
-        keys = [(metric, self.public_group(metric).key) for metric in self.metrics]
-        leading = self.metrics[:_PREPARED_METRICS]
-        keys += [
-            (metric, chosen_key([name])) for metric in leading for name in self.subsets(metric)[:_PREPARED_SUBSETS]
-        ]
-        for metric, key in keys:
-            self.field(metric, key)
-            time.sleep(rest)
+            self.field(metric, self.public_group(metric).key)
+        for metric in self.metrics[:_PREPARED_METRICS]:
+            for name in self.subsets(metric)[:_PREPARED_SUBSETS]:
+                self.field(metric, chosen_key([name]))
 
     @made_once
     def means(self, metric: str, group: Group, best: str = "") -> Means:
