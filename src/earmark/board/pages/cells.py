@@ -119,7 +119,7 @@ def form_of(metric: str | Metric) -> Form:
 def shown_number(value: float, form: Form) -> str:
     """A number as cells show it, with a true minus and without a minus before nothing."""
     text = f"{form.scale * value:.{form.digits}f}"
-    if value >= 0:
+    if not text.startswith("-"):
         return text
     return text[1:] if not text.strip("-0.") else "−" + text[1:]
 

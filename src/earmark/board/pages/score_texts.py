@@ -42,7 +42,17 @@ def score_parts(column: CellColumn, metric: str | Metric, intervals: bool) -> li
     return [part.tolist() for part in parts]
 
 
+def number_texts(values: Floats, metric: str | Metric) -> list[str]:
+    """Values of a metric as cells show them."""
+    texts: list[str] = _placed(values, form_of(metric), None, _number).tolist()
+    return texts
+
+
 _HEATS = HEATS + 1
+
+
+def _number(text: str, heat: int) -> str:
+    return text
 
 
 def _opened(text: str, heat: int) -> str:
