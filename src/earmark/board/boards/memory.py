@@ -14,6 +14,7 @@ from earmark.board.boards.groups import Group
 Made = TypeVar("Made")
 Arguments = ParamSpec("Arguments")
 
+_FEW = 16  # states of tables of which the text of all lines is kept
 _PASSING = 128
 """How much of what was made for means of readers' own choice is kept: there are more choices than memory holds."""
 
@@ -33,6 +34,7 @@ class Memory:
     _passing: dict[object, Any] = field(
         kw_only=True, default_factory=dict, repr=False
     )  # the last few, for readers' own choices
+    _few: dict[object, Any] = field(default_factory=dict, repr=False)
     _locks: dict[object, threading.RLock] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -54,6 +56,20 @@ class Memory:
         if passing:
             self._forget()
         return made
+
+    def few(self, key: object, make: Callable[[], Made]) -> Made:
+        """What was made for a key, of which only the last few are kept: what is large and soon made again."""
+        with self._lock:
+            made: Made | _Nothing = self._few.pop(key, _NOTHING)
+            if not isinstance(made, _Nothing):
+                self._few[key] = made
+                return made
+        fresh = make()
+        with self._lock:
+            self._few[key] = fresh
+            for old in list(self._few)[:-_FEW]:
+                del self._few[old]
+        return fresh
 
     def _forget(self) -> None:
         with self._lock:

@@ -25,8 +25,8 @@ def kept_places(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole)
     """The places in the field that the filters leave."""
     keep = np.ones(len(lines), bool)
     if view.family or view.licence or view.training or view.size or view.q:
-        fits = {place: _fits(snapshot, view, place) for place in {snapshot.lines[line].system for line in lines}}
-        keep = np.array([fits[snapshot.lines[line].system] for line in lines], bool)
+        owners, own = np.unique(snapshot.line_systems[lines], return_inverse=True)
+        keep = np.array([_fits(snapshot, view, place) for place in owners.tolist()], bool)[own]
     if view.provenance:
         panel = field.panel
         keep &= (panel.provenance[field.rows] == PROVENANCES.index(view.provenance)).any(axis=1)
@@ -47,7 +47,7 @@ def _fits(snapshot: Snapshot, view: BoardView, place: int) -> bool:
         size = card.parameters_m
         if not (size is None if view.size == "unknown" else size is not None and least <= size < below):
             return False
-    return all(word in _searched_texts(snapshot)[place] for word in view.q.casefold().split())
+    return not view.q or all(word in _searched_texts(snapshot)[place] for word in view.q.casefold().split())
 
 
 @made_once
@@ -69,15 +69,27 @@ def order_of(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, ke
     ranked = ~snapshot.unranked[field.systems[kept]]
     keys = [beside, _missing_last(mean), -field.means.have[kept].astype(float), ranked, _missing_last(ranks)]
     if view.sort in ("name", "family"):
-        cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
-        names = [getattr(card, view.sort).casefold() for card in cards]
-        place = {name: float(number) for number, name in enumerate(sorted(set(names), reverse=reverse))}
-        keys.append(np.array([place[name] for name in names]))
+        place = _alphabet(snapshot, view.sort)[field.systems[kept]]
+        keys.append(-place if reverse else place)
     elif view.sort != "rank":
         keys.append(_missing_last(_sorted_by(snapshot, view, field, lines, kept), reverse))
     elif reverse:
         keys.append(_missing_last(ranks, reverse))
     return np.lexsort([*keys, kinds])  # each kind by itself, whatever it is sorted by
+
+
+@made_once
+def _alphabet(snapshot: Snapshot, fact: str) -> Floats:
+    """Where each system stands in the alphabet, by its name or its family; equals stand at one place."""
+    names = [getattr(system.card, fact).casefold() for system in snapshot.systems]
+    place = {name: float(number) for number, name in enumerate(sorted(set(names)))}
+    return np.array([place[name] for name in names], np.float64)
+
+
+@made_once
+def _facts(snapshot: Snapshot, fact: str) -> Floats:
+    """A number of each system's card; NaN where it says none."""
+    return np.array([getattr(system.card, fact) for system in snapshot.systems], np.float64)
 
 
 def _turned(snapshot: Snapshot, values: Floats, metric: str) -> Floats:
@@ -95,8 +107,7 @@ def _sorted_by(snapshot: Snapshot, view: BoardView, field: Field, lines: Whole, 
         rates = (bitrates(snapshot).get(snapshot.lines[line].system) for line in lines.tolist())
         return np.array([None if rate is None else rate.kbps for rate in rates], np.float64)
     if view.sort in _FACTS:
-        cards = [snapshot.systems[snapshot.lines[line].system].card for line in lines.tolist()]
-        return np.array([getattr(card, _FACTS[view.sort]) for card in cards], np.float64)
+        return _facts(snapshot, _FACTS[view.sort])[field.systems[kept]]
     if view.sort == "lift":
         return _turned(snapshot, field.means.lift[kept], view.metric)
     if kind == "mean":

@@ -8,7 +8,6 @@ from html import escape
 from typing import NamedTuple
 
 import numpy as np
-from markupsafe import Markup
 
 from earmark.board.boards.costs import Front, Point
 from earmark.board.pages.assets import system_address
@@ -131,11 +130,14 @@ def _points(markers: Markers, frame: Frame, points: Sequence[Point], shape: int,
         scores = [f"{value} ({low} to {high})" for value, low, high in zip(values, lows, highs, strict=True)]
     else:
         scores = [cell_words(each.cell, metric) for each in points]
+    opened = markers.opened(shape)
     drawn = []
     for each, x, y, score in zip(points, across, down, scores, strict=True):
         name = _escaped(f"{named(each.system.card)} {each.setting}".strip())
-        title = f"{name}: {score}, {short_cost(each.x)}{cost}{each.rank}"
-        drawn.append(markers.mark(shape, x, y, f' data-s="{_escaped(each.system.slug)}"', Markup(title)))
+        drawn.append(
+            f'{opened} x="{x}" y="{y}" data-s="{_escaped(each.system.slug)}"><title>{name}: {score}, '
+            f"{short_cost(each.x)}{cost}{each.rank}</title></use>"
+        )
     return "".join(drawn)
 
 

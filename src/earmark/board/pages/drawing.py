@@ -201,11 +201,14 @@ class Markers:
 
     def mark(self, number: int, x: str, y: float, rest: str = "", title: str = "") -> str:
         """A marker; with a title it says what it is when a pointer rests on it."""
+        inner = f"<title>{escape(title)}</title></use>" if title else "</use>"
+        return f'{self.opened(number)} x="{x}" y="{y}"{rest}>{inner}'
+
+    def opened(self, number: int) -> str:
+        """The beginning of a marker, for those who write many."""
         shape = number % len(_SHAPES)
         self._used.add(shape)
-        words = title if isinstance(title, Markup) else escape(title)
-        inner = f"<title>{words}</title></use>" if title else "</use>"
-        return f'<use href="#{self._name}-{shape}" x="{x}" y="{y}"{rest}>{inner}'
+        return f'<use href="#{self._name}-{shape}"'
 
     def definitions(self) -> str:
         drawn = (f'<path id="{self._name}-{shape}" d="{_SHAPES[shape]}"/>' for shape in sorted(self._used))

@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -77,10 +78,19 @@ def table_records(page: TablePage) -> list[Record]:
 
 def table_csv(page: TablePage) -> str:
     """A table as CSV with one header; columns that are empty in every line are left out, except ranks."""
+    if len(page.places) < len(page.field.rows):
+        return "\n".join([*_csv_lines(page), ""])
+    # All lines are the same however they are sorted.
+    whole = replace(page, places=np.arange(len(page.field.rows)))
+    header, *lines = page.snapshot.few(("csv", page.field, page.columns), lambda: _csv_lines(whole))
+    return "\n".join([header, *map(lines.__getitem__, page.places.tolist()), ""])
+
+
+def _csv_lines(page: TablePage) -> list[str]:
+    """The header and the lines of a table as CSV."""
     written = {name: _column_texts(name, cells) for name, cells in table_columns(page).items()}
     shown = {name: texts for name, texts in written.items() if name in _ALWAYS or any(texts)}
-    lines = [",".join(map(csv_cell, shown)), *map(",".join, zip(*shown.values(), strict=True))]
-    return "\n".join(lines) + "\n"
+    return [",".join(map(csv_cell, shown)), *map(",".join, zip(*shown.values(), strict=True))]
 
 
 def _column_texts(name: str, cells: Sequence[Any] | Floats) -> list[str]:

@@ -6,9 +6,12 @@ What a line says of its system is written once for each snapshot, whatever the t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import NamedTuple
 from urllib.parse import quote
+
+import numpy as np
 
 from earmark.board.boards.lines import LineHead, heads_at, reasons_at, setting_words, why_unranked
 from earmark.board.boards.memory import made_once
@@ -43,7 +46,24 @@ class _HeadText(NamedTuple):
 def line_texts(
     page: TablePage, audited: Mapping[int, int], *, links: bool, tiers: bool, known: Callable[[str], Metric]
 ) -> list[str]:
-    """Every line of a table as a `<tr>`; `tiers`: each says its tier. `audited` as for `table_html`."""
+    """Every line of a table as a `<tr>`; `tiers`: each says its tier. `audited` as for `table_html`.
+
+    Lines of one state of a table are the same however it is sorted, searched or paged: each is written once.
+    """
+    shown = tuple(name for name in page.view.show if name in ("intervals", "lift", "card"))
+    state = ("lines", page.field, page.columns, shown, links, tiers, tuple(audited.items()))
+    texts: dict[int, str] = page.snapshot.few(state, dict)
+    places = page.places.tolist()
+    missing = [place for place in places if place not in texts]
+    if missing:
+        part = replace(page, places=np.array(missing, np.int64))
+        texts |= zip(missing, _written_lines(part, audited, links, tiers, known), strict=True)
+    return [texts[place] for place in places]
+
+
+def _written_lines(
+    page: TablePage, audited: Mapping[int, int], links: bool, tiers: bool, known: Callable[[str], Metric]
+) -> list[str]:
     heads = heads_at(page.snapshot, page.field, page.places)
     reasons = reasons_at(page.snapshot, page.field, page.places)
     ranks = [part[page.places].tolist() for part in page.field.ranks[:4]]
