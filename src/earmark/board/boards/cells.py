@@ -147,19 +147,19 @@ def plain_numbers(values: Floats) -> list[float | None]:
 
 
 def heats_of(
-    snapshot: Snapshot, field: Field, values: Floats, counted: NDArray[np.bool_], metric: str, chosen: Whole
-) -> Whole:
-    """Where each chosen value lies between the worst and the best of its whole column, in `HEATS` steps; the best has
-    one more; `NO_HEAT` where it does not count. Best and worst are of the kind that is ranked first: no anchor, nothing
-    that is ranked apart or nowhere."""
+    snapshot: Snapshot, field: Field, values: Floats, counted: NDArray[np.bool_], metric: str
+) -> Whole:  # fmt: skip
+    """Where each value of a column lies between the worst and the best, in `HEATS` steps; the best has one more;
+    `NO_HEAT` where it does not count. Best and worst are of the kind that is ranked first: no anchor, nothing that is
+    ranked apart or nowhere."""
     here = counted & np.isfinite(values)
     kinds = np.where(snapshot.unranked[field.systems], len(ORDER), field.kind_places)
     first = here & (kinds == kinds[here].min()) if here.any() else here
     least, most = (float(values[first].min()), float(values[first].max())) if first.any() else (0.0, 0.0)
     if most <= least:
-        return np.full(len(chosen), NO_HEAT)
-    share = (np.where(here[chosen], values[chosen], least) - least) / (most - least)
+        return np.full(len(values), NO_HEAT)
+    share = (np.where(here, values, least) - least) / (most - least)
     if not snapshot.definition.facts(metric).higher_is_better:
         share = 1 - share
-    steps = np.where(first[chosen] & (share == 1), HEATS, np.clip((share * HEATS).astype(int), 0, HEATS - 1))
-    return np.where(here[chosen], steps, NO_HEAT)
+    steps = np.where(first & (share == 1), HEATS, np.clip((share * HEATS).astype(int), 0, HEATS - 1))
+    return np.where(here, steps, NO_HEAT)

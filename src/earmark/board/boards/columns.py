@@ -91,13 +91,16 @@ def _help(group: Group) -> str:
     return f"{group.title}: {first_of(group.subsets, _NAMED)}" if named else group.title
 
 
-def means_beside(snapshot: Snapshot, field: Field, metric: str, over: str, *, shown: bool = False) -> Means:
-    """The means of another metric beside a view over a group, for the lines of a field: of the same line, or where that
-    is the best of a system, of its best line under that metric."""
+def means_beside(
+    snapshot: Snapshot, field: Field, metric: str, over: str, *, shown: bool = False, places: Whole | None = None
+) -> Means:
+    """The means of another metric beside a view over a group, for the lines of a field or for some of them: of the same
+    line, or where that is the best of a system, of its best line under that metric."""
     group = snapshot.group_beside(metric, over)
+    mine: Whole | slice = slice(None) if places is None else places
     if field.best:
-        rows = snapshot.rows_of_systems(metric, field.best)[field.systems]
+        rows = snapshot.rows_of_systems(metric, field.best)[field.systems[mine]]
     else:
-        rows = snapshot.rows_of_lines(metric)[field.panel.lines[field.rows]]
+        rows = snapshot.rows_of_lines(metric)[field.panel.lines[field.rows[mine]]]
     every = snapshot.means_shown if shown else snapshot.means
     return every(metric, group, field.best).take(rows)

@@ -14,7 +14,7 @@ from earmark.board.boards.columns import Column, means_beside
 from earmark.board.boards.contents import BEST, SHOWN_ASIDE
 from earmark.board.boards.field import Field, Rank
 from earmark.board.boards.memory import made_once
-from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, Line
+from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, Line, Means
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 from earmark.tables import plain
@@ -146,21 +146,33 @@ def cell_columns(
 
 
 def _cell_column(snapshot: Snapshot, field: Field, places: Whole, column: Column) -> CellColumn:
+    heat = _heats(snapshot, field, column)[places]
+    if column.kind == "subset":
+        rows = field.rows[places]
+        return panel_column(field.panel, rows, np.full(len(rows), field.panel.column_of[column.subset]), heat)
+    of, shown = (_means_of(snapshot, field, places, column, shown=lacking) for lacking in (False, True))
+    return mean_column(of, np.arange(len(places)), heat, shown=shown)
+
+
+def _means_of(snapshot: Snapshot, field: Field, places: Whole, column: Column, *, shown: bool = False) -> Means:
+    """The means of a column at some places of a field."""
+    if column.metric != field.metric:
+        return means_beside(snapshot, field, column.metric, field.group.key, shown=shown, places=places)
+    group = snapshot.group(column.metric, column.key.partition(":")[2])
+    every = snapshot.means_shown if shown else snapshot.means
+    return every(column.metric, group, field.best).take(field.rows[places])
+
+
+@made_once
+def _heats(snapshot: Snapshot, field: Field, column: Column) -> Whole:
+    """The heat of every line of a field in a column, whichever of them are shown."""
+    everywhere = np.arange(len(field.rows))
     if column.kind == "subset":
         panel, at = field.panel, field.panel.column_of[column.subset]
         counts = panel.status[field.rows, at] == OK
-        heat = heats_of(snapshot, field, panel.value[field.rows, at], counts, column.metric, places)
-        rows = field.rows[places]
-        return panel_column(panel, rows, np.full(len(rows), at), heat)
-    if column.metric == field.metric:
-        group = snapshot.group(column.metric, column.key.partition(":")[2])
-        every = (snapshot.means, snapshot.means_shown)
-        of, shown = (make(column.metric, group, field.best).take(field.rows) for make in every)
-    else:
-        over = field.group.key
-        of, shown = (means_beside(snapshot, field, column.metric, over, shown=lacking) for lacking in (False, True))
-    heat = heats_of(snapshot, field, of.value, of.have == of.wanted, column.metric, places)
-    return mean_column(of, places, heat, shown=shown)
+        return heats_of(snapshot, field, panel.value[field.rows, at], counts, column.metric)
+    of = _means_of(snapshot, field, everywhere, column)
+    return heats_of(snapshot, field, of.value, of.have == of.wanted, column.metric)
 
 
 def settings_of(snapshot: Snapshot, field: Field, place: int) -> tuple[int, Choices]:

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from earmark.board.boards.chosen import is_chosen
+from earmark.board.boards.field import Field
 from earmark.board.boards.groups import Group
 
 Made = TypeVar("Made")
@@ -89,7 +90,13 @@ def made_once(
     @wraps(make)
     def kept(snapshot: Remembering, /, *args: Arguments.args, **options: Arguments.kwargs) -> Made:
         key = (make.__qualname__, args, *options.items())
-        passing = any(isinstance(arg, Group) and is_chosen(arg.key) for arg in args)
+        passing = any(_is_passing(arg) for arg in args)
         return snapshot.once(key, lambda: make(snapshot, *args, **options), passing=passing)
 
     return kept
+
+
+def _is_passing(arg: object) -> bool:
+    """Whether something was made for subsets of a reader's own choice."""
+    group = arg.group if isinstance(arg, Field) else arg
+    return isinstance(group, Group) and is_chosen(group.key)
