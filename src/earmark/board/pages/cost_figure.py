@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from heapq import nsmallest
 from html import escape
 from typing import NamedTuple
 
@@ -114,7 +115,7 @@ def _families(front: Front) -> dict[str, list[Point]]:
 
 def _named(compared: Sequence[Point], on_front: Sequence[Point]) -> list[Point]:
     """The points that have their name beside them: the front, then those not told apart from the best."""
-    best_first = sorted((point for point in compared if point.leads), key=lambda point: point.rank)
+    best_first = nsmallest(MOST_LABELS, (point for point in compared if point.leads), key=lambda point: point.rank)
     return list({id(point): point for point in (*on_front, *best_first)}.values())[:MOST_LABELS]
 
 
