@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -27,8 +28,7 @@ def snapshot() -> Snapshot:
 
 
 def page(of: Snapshot, query: str) -> TablePage:
-    items = [tuple(part.split("=")) for part in query.split("&") if part]
-    return table(of, BoardView.parse(of, [*items, ("per", "all")]))
+    return table(of, BoardView.parse(of, [*parse_qsl(query), ("per", "all")]))
 
 
 def odd_column(rng: np.random.Generator, size: int = 400) -> CellColumn:
