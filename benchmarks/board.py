@@ -1,12 +1,17 @@
 """How fast a large board answers: 2,000 systems x 19 subsets x 7 metrics, 16 readers at once, one real server.
 
-    python benchmarks/board.py [--systems 2000] [--readers 16] [--seconds 4] [--workers 1] [--wait 0]
+    python benchmarks/board.py [--systems 2000] [--readers 16] [--seconds 2] [--workers 1] [--only KIND] [--repeats 1]
+                               [--change | --kept]
 
-Fills a SQLite board through the store, starts `earmark serve` on it, and lets readers (threads of other processes, one
-connection each, gzip, no cache of their own) ask for each page and API list in turn. Every kind of page is asked for in
-many states (sorted, filtered, searched, other systems). The server keeps what it made: over a few seconds most answers
-were kept, with `--seconds 0.25` most have to be made. Prints the median and the 95th percentile in milliseconds, and
-the server's memory.
+Fills a SQLite board through the store, starts `earmark serve` on it, and lets readers (threads of two other processes,
+one connection each, gzip, no cache of their own, the next question as soon as an answer is there) ask for one kind of
+page after the other. No address is asked for twice: every answer has to be made. Each kind has hundreds of addresses,
+drawn in random order (`--kept` asks for them again and again instead, so that most answers were made before).
+
+With `--change` a system is sent to the board and accepted, by another process, at the moment at which the readers of
+each kind begin: their answers come from before the server has noticed, while it makes the new ranks, and from the
+new board, of which nothing was asked for yet. Prints the median, the 95th percentile and the largest in milliseconds,
+and the server's processor time for each answer.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -76,53 +82,83 @@ def fill(url: str, systems: int) -> None:
 def addresses(systems: int) -> dict[str, list[str]]:
     """Kinds of pages, each with many addresses."""
     name = "model-{:04d}".format
-    some = range(0, systems, max(1, systems // 60))
+    everybody, orders = range(systems), ("", "&order=reversed")
+    sorts = ("rank", "name", "family", "parameters", "rtf", "lift", *(f"subset:{subset}" for subset in SUBSETS))
+    shown = ("", "&show=subsets", "&show=subsets&show=intervals")
+    views = [f"metric={metric}&sort={sort}{order}" for metric in METRICS for sort in sorts for order in orders]
     return {
         "/": ["/"],
-        "/b/B": [
-            f"/b/vocsim?metric={metric}&sort={sort}&page={page}"
-            for metric in METRICS for sort in ("rank", "subset:BC", "name", "parameters") for page in (1, 2, 7)
-        ],
+        "/b/B": [f"/b/vocsim?{view}&page={page}" for view in views for page in (1, 2, 7)],
         "/b/B filtered": [
-            f"/b/vocsim?q={n:02d}&size={size}&training={free}&show=subsets&show=intervals"
-            for n in range(20) for size in ("small", "medium") for free in ("yes", "no")
+            f"/b/vocsim?q={n:02d}&size={size}&training={free}&show=subsets&show=intervals&metric={metric}"
+            for n in range(20) for size in ("small", "medium") for free in ("yes", "no") for metric in METRICS
         ],
-        "/b/B all lines": [
-            f"/b/vocsim?per=all&metric={metric}&sort={sort}" for metric in METRICS[:3] for sort in ("rank", "name")
-        ],
-        "/b/B/s/S": [f"/b/vocsim/s/{name(n)}" for n in some],
+        "/b/B all lines": [f"/b/vocsim?per=all&{view}" for view in views],
+        "/b/B/s/S": [f"/b/vocsim/s/{name(n)}" for n in everybody],
         "/b/B/compare": [
-            f"/b/vocsim/compare?s={name(n)}&s={name((n + 7) % systems)}&s={name((n + 99) % systems)}" for n in some
+            f"/b/vocsim/compare?s={name(n)}&s={name((n + 7) % systems)}&s={name((n + 99) % systems)}"
+            for n in everybody
         ],
-        "/b/B/pareto": [f"/b/vocsim/pareto?x={x}&metric={metric}" for x in ("parameters", "rtf") for metric in METRICS],
+        "/b/B/pareto": [
+            f"/b/vocsim/pareto?x={x}&metric={metric}&over={over}&scale={scale}"
+            for x in ("parameters", "rtf") for metric in METRICS for scale in ("log", "linear")
+            for over in ("", "public", *(f"subset:{subset}" for subset in SUBSETS))
+        ],
         "/b/B/subsets": ["/b/vocsim/subsets"],
-        "/b/B/subsets/T": [
-            f"/b/vocsim/subsets/{subset}?metric={metric}" for subset in SUBSETS for metric in METRICS[:3]
-        ],
+        "/b/B/subsets/T": [f"/b/vocsim/subsets/{subset}?metric={metric}" for subset in SUBSETS for metric in METRICS],
         "/b/B/analysis": ["/b/vocsim/analysis"],
-        "/b/B.csv whole": [f"/b/vocsim.csv?metric={metric}" for metric in METRICS],
+        "/b/B.csv whole": [f"/b/vocsim.csv?{view}{more}" for view in views for more in shown[:1]],
         "/v1 boards": ["/v1/boards"],
-        "/v1 systems": [f"/v1/boards/vocsim/systems?limit=100&q={n}" for n in range(10)],
+        "/v1 systems": [f"/v1/boards/vocsim/systems?limit=100&q={n}" for n in range(300)],
         "/v1 scores": [
             f"/v1/boards/vocsim/scores?limit=500&metric={metric}&subset={subset}"
-            for metric in METRICS for subset in SUBSETS[:8]
+            for metric in METRICS for subset in SUBSETS
         ],
-        "/v1 compare": [f"/v1/boards/vocsim/compare?s={name(n)}&s={name((n + 7) % systems)}" for n in some],
+        "/v1 compare": [f"/v1/boards/vocsim/compare?s={name(n)}&s={name((n + 7) % systems)}" for n in everybody],
     }  # fmt: skip
 
 
-def read(address: str, paths: list[str], threads: int, seconds: float, seed: int, results: object) -> None:
-    """One process of readers: milliseconds of every answer, and how many were no 200."""
+class Answers(NamedTuple):
+    """What readers got: milliseconds of every answer, what was no 200, and the server's processor time in all."""
+
+    times: list[float]
+    wrong: list[str]
+    processor: float
+
+
+def change(url: str, number: int) -> None:
+    """A new system on the board, sent and accepted by another process than the server's."""
+    store = Store(open_database(url))
+    user = store.create_user(f"eve-{number}", role="moderator")
+    rng = np.random.default_rng(number)
+    rows = tuple(
+        Row(
+            suite="vocsim", subset=subset, system=f"new-{number}", distance="cosine", metric=metric, value=float(value),
+            low=float(value) - 0.01, high=float(value) + 0.01, version="0.1.0", inputs=f"{number:016x}",
+        )
+        for metric, line in zip(METRICS, rng.uniform(0.2, 0.9, (len(METRICS), len(SUBSETS))).round(4), strict=True)
+        for subset, value in zip(SUBSETS, line, strict=True)
+    )  # fmt: skip
+    document = Document.of(Scores(rows), board="vocsim", cards=[SystemCard(f"new-{number}")], provenance="printed")
+    store.decide(store.submit(document, user).id, user, accept=True)
+    store.close()
+
+
+def read(address: str, paths: list[str], threads: int, seconds: float, kept: bool, seed: int, results: object) -> None:
+    """One process of readers, who ask for each of the paths once; `kept`: for any, as often as there is time for."""
     host = urlsplit(address).netloc
     times: list[float] = []
     wrong: list[str] = []
+    left = iter(paths)
     ends = time.monotonic() + seconds
 
     def reader(number: int) -> None:
         rng = np.random.default_rng([seed, number])
         connection = http.client.HTTPConnection(host, timeout=60)
         while True:  # at least once, however busy the machine is
-            path = paths[rng.integers(len(paths))]
+            path = paths[rng.integers(len(paths))] if kept else next(left, None)
+            if path is None:
+                break
             started = time.perf_counter()
             connection.request(
                 "GET", path, headers={"Accept-Encoding": "gzip", "Accept": "text/html, application/json"}
@@ -143,18 +179,34 @@ def read(address: str, paths: list[str], threads: int, seconds: float, seed: int
     results.put((times, wrong))  # type: ignore[attr-defined]
 
 
-def measure(address: str, paths: list[str], readers: int, seconds: float) -> tuple[list[float], list[str]]:
+def measure(
+    address: str, paths: list[str], readers: int, seconds: float, *, kept: bool = False, server: int = 0
+) -> Answers:
     queue = multiprocessing.Queue()
+    paths = [paths[place] for place in np.random.default_rng(len(paths)).permutation(len(paths))]
     each = [
-        multiprocessing.Process(target=read, args=(address, paths, readers // 2, seconds, seed, queue))
-        for seed in (1, 2)
+        multiprocessing.Process(
+            target=read,
+            args=(address, paths if kept else paths[part::2], readers // 2, seconds, kept, part, queue),
+        )
+        for part in (0, 1)
     ]
+    before = _processor_time(server)
     for process in each:
         process.start()
-    found = [queue.get() for _ in each]
+    results = [queue.get() for _ in each]
     for process in each:
         process.join()
-    return [one for times, _ in found for one in times], [one for _, wrong in found for one in wrong]
+    times, wrong = ([one for result in results for one in result[part]] for part in (0, 1))
+    return Answers(times, wrong, _processor_time(server) - before)
+
+
+def _processor_time(server: int) -> float:
+    """Seconds that the server's processes have worked, without that which makes the analysis."""
+    if not server:
+        return 0.0
+    family = [psutil.Process(server), *psutil.Process(server).children(recursive=True)]
+    return sum(sum(process.cpu_times()[:2]) for process in family if "analyses" not in " ".join(process.cmdline()))
 
 
 def _await(address: str) -> None:
@@ -173,53 +225,68 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--systems", type=int, default=2000)
     options.add_argument("--readers", type=int, default=16)
-    options.add_argument("--seconds", type=float, default=4.0)
+    options.add_argument("--seconds", type=float, default=2.0)
     options.add_argument("--workers", type=int, default=1)
-    options.add_argument(
-        "--wait", type=float, default=0.0, help="seconds after the first page: ranks are made meanwhile"
-    )
+    options.add_argument("--change", action="store_true", help="the board changes as the readers of each kind begin")
+    options.add_argument("--kept", action="store_true", help="ask again and again: most answers were made before")
+    options.add_argument("--only", default="", help="kinds whose name has this in it")
+    options.add_argument("--repeats", type=int, default=1, help="starts of the server")
     options.add_argument("--data", type=Path, help="a folder to keep the filled board in")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.data or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
-        fill(f"sqlite:///{folder / 'earmark-board.sqlite3'}", given.systems)
+        url = f"sqlite:///{folder / 'earmark-board.sqlite3'}"
+        fill(url, given.systems)
         rows = given.systems * len(SUBSETS) * len(METRICS)
         print(f"{given.systems} systems, {rows:,} scores; filled in {time.monotonic() - started:.0f} s")
-        command = [sys.executable, "-m", "earmark", "serve", "--empty", "--port", "0", "--data", str(folder)]
-        command += ["--workers", str(given.workers)] if given.workers > 1 else []
-        # All readers share this machine's address, whose limit they would pass.
-        rates = ("EARMARK_BOARD_READS_PER_MINUTE", "EARMARK_BOARD_PAGE_SECONDS_PER_MINUTE")
-        unlimited = {**os.environ, **dict.fromkeys(rates, "0")}
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=unlimited)
-        try:
-            assert server.stdout is not None
-            address = re.search(r"http://\S+", server.stdout.readline())[0]  # type: ignore[index]
-            started = time.monotonic()
-            _await(address)
-            measure(address, ["/"], 2, 0.1)
-            time.sleep(given.wait)
-            waited = time.monotonic() - started
-            print(f"first page after {waited:.1f} s; {given.readers} readers, {given.workers} worker(s)\n")
-            print(f"{'page':16} {'states':>6} {'answers':>8} {'a second':>9} {'p50 ms':>8} {'p95 ms':>8}  ")
-            slow = []
-            for kind, paths in addresses(given.systems).items():
-                times, wrong = measure(address, paths, given.readers, given.seconds)
-                middle, high = np.percentile(times, [50, 95])
-                note = f"{len(wrong)} failed: {wrong[0]}" if wrong else "" if high < LIMIT else "slow"
-                slow += [kind] if note else []
-                rate = len(times) / given.seconds
-                print(
-                    f"{kind:16} {len(paths):6} {len(times):8} {rate:9.0f} {middle:8.1f} {high:8.1f}  {note}", flush=True
-                )
-            family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
-            memory = [f"{process.memory_info().rss / 2**20:.0f}" for process in family]
-            print(f"\nmemory (MiB): {memory[0]} in the server, {' + '.join(memory[1:]) or 'none'} in its children")
-            print("every p95 under 200 ms" if not slow else f"over 200 ms or failed: {', '.join(slow)}")
-        finally:
-            server.terminate()
-            server.wait(30)
+        for _ in range(given.repeats):
+            serve_and_measure(given, folder, url)
+
+
+def serve_and_measure(given: argparse.Namespace, folder: Path, url: str) -> None:
+    """One start of a server, and every kind of page."""
+    command = [sys.executable, "-m", "earmark", "serve", "--empty", "--port", "0", "--data", str(folder)]
+    command += ["--workers", str(given.workers)] if given.workers > 1 else []
+    # All readers share this machine's address, whose limit they would pass.
+    rates = ("EARMARK_BOARD_READS_PER_MINUTE", "EARMARK_BOARD_PAGE_SECONDS_PER_MINUTE")
+    unlimited = {**os.environ, **dict.fromkeys(rates, "0")}
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=unlimited)
+    try:
+        assert server.stdout is not None
+        address = re.search(r"http://\S+", server.stdout.readline())[0]  # type: ignore[index]
+        started = time.monotonic()
+        _await(address)
+        measure(address, ["/"], 2, 0.1)
+        first = time.monotonic() - started
+        load = os.getloadavg()[0]
+        print(f"\nfirst page after {first:.1f} s; {given.readers} readers, {given.workers} worker(s), load {load:.1f}")
+        print(f"{'page':16} {'answers':>8} {'a second':>9} {'p50 ms':>8} {'p95 ms':>8} {'most':>8} {'CPU ms':>8}")
+        slow = []
+        for kind, paths in addresses(given.systems).items():
+            if given.only not in kind:
+                continue
+            if given.change:
+                change(url, time.time_ns() % 10**9)
+            began = time.monotonic()
+            got = measure(address, paths, given.readers, given.seconds, kept=given.kept, server=server.pid)
+            took = time.monotonic() - began
+            middle, high = np.percentile(got.times, [50, 95])
+            note = f"{len(got.wrong)} failed: {got.wrong[0]}" if got.wrong else "" if high < LIMIT else "slow"
+            slow += [kind] if note else []
+            print(
+                f"{kind:16} {len(got.times):8} {len(got.times) / took:9.0f} {middle:8.1f} {high:8.1f} "
+                f"{max(got.times):8.1f} {1000 * got.processor / len(got.times):8.1f}  {note}",
+                flush=True,
+            )
+        family = [psutil.Process(server.pid), *psutil.Process(server.pid).children(recursive=True)]
+        memory = [f"{process.memory_info().rss / 2**20:.0f}" for process in family]
+        print(f"memory (MiB): {memory[0]} in the server, {' + '.join(memory[1:]) or 'none'} in its children")
+        print("every p95 under 200 ms" if not slow else f"over 200 ms or failed: {', '.join(slow)}", flush=True)
+    finally:
+        server.terminate()
+        server.wait(30)
 
 
 if __name__ == "__main__":

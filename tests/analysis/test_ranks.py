@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from earmark.analysis import ranks
 from earmark.analysis.matrix import from_table
 from earmark.analysis.ranks import rank_intervals, rank_models, ranks_from_verdicts
 from earmark.errors import InputError, UsageError
@@ -223,3 +224,22 @@ def test_ranks_from_verdicts_count_who_is_told_apart() -> None:
     assert found.high.tolist() == [3, 0, 2, 4, 4]
     assert found.tier.tolist() == [2, 0, 1, 1, 3]
     assert found.told_apart == pytest.approx(6 / 12)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.2, 2.0])
+def test_few_pairs_give_the_verdicts_of_all_pairs(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    decided = 0
+    for _ in range(150):
+        lines = int(rng.integers(2, 70))
+        values = rng.normal(size=(lines, int(rng.integers(1, 3)))).round(int(rng.integers(1, 5)))
+        errors = 0.05 * np.exp(spread * rng.normal(size=lines))
+        fast = ranks.rank_intervals(values, errors)
+        limits = ranks._limits(lines - 1, 0, 0.95)
+        decided += ranks._by_few_pairs(np.sort(values[:, 0])[::-1], errors**2, limits) is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(ranks, "_by_few_pairs", lambda *_: None)
+            slow = ranks.rank_intervals(values, errors)
+        for part, whole in zip(fast, slow, strict=True):
+            np.testing.assert_array_equal(part, whole)
+    assert decided > 100

@@ -13,9 +13,10 @@ from tests.board.test_blind import One
 from earmark import published
 from earmark.analysis.ranks import paired_mean
 from earmark.board.boards import BoardView, table
+from earmark.board.boards.contents import NoSuchSystem
 from earmark.board.boards.costs import pareto
 from earmark.board.boards.pairs import _harmonic, compare
-from earmark.board.boards.snapshot import NoSuchSystem, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.subsets import saturation, summarise
 from earmark.board.pages.assets import page_templates
 from earmark.board.pages.boards import Reader, Source

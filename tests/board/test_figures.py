@@ -15,11 +15,11 @@ import pytest
 from tests.board.scored import NASTY, cards, scores
 
 from earmark import published
+from earmark.board.boards.cells import Cell
 from earmark.board.boards.costs import AXES, pareto
 from earmark.board.boards.pairs import compare
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.subsets import summarise
-from earmark.board.boards.table import Cell
 from earmark.board.pages.cost_figure import Own, is_wide, pareto_figure
 from earmark.board.pages.drawing import NARROW, WIDE, Drawing, Label, Scale, labels
 from earmark.board.pages.figures import differences, histogram, profile, profiles

@@ -11,7 +11,7 @@ import pytest
 from tests.board.hosted import Hosted, document, hosted
 from tests.board.scored import NASTY
 
-from earmark.board.boards.snapshot import Rank
+from earmark.board.boards.field import Rank
 from earmark.board.pages.outlets import _badge, _standing
 
 ATOM = "{http://www.w3.org/2005/Atom}"

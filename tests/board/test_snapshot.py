@@ -9,9 +9,10 @@ import pytest
 from tests.board.documents import document
 from tests.board.scored import cards, scores, snapshot
 
+from earmark.board.boards.contents import NoSuchSystem
 from earmark.board.boards.groups import groups_of
 from earmark.board.boards.panels import STATUSES, columns_of
-from earmark.board.boards.snapshot import NoSuchBoard, NoSuchSystem, Snapshot
+from earmark.board.boards.snapshot import NoSuchBoard, Snapshot
 from earmark.board.boards.snapshots import Snapshots
 from earmark.board.boards.subsets import summarise
 from earmark.board.records import System, slug_of

@@ -23,6 +23,7 @@ coverage by simulation, stands in `docs/decisions/0012-one-rank.md`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -43,6 +44,8 @@ DEVIATIONS = 1.959963984540054
 """Half the width of a 95 % interval in standard deviations."""
 _TIE = 1e-9
 _AT_ONCE = 100_000  # pairs: what the cache of a processor holds
+_FEW_OF = 100
+"""So many pairs in doubt for each line are few; with more of them it is faster to look at all."""
 
 
 class RankIntervals(NamedTuple):
@@ -110,20 +113,30 @@ def _not_before(part: Whole, means: Floats) -> Whole:
     return so_far[np.searchsorted(-means[order], -means, side="right") - 1]
 
 
-def _surely(values: Floats, error: Floats | None, level: float) -> _Verdicts:
-    """Who of the others is surely ahead of each line, and who surely behind."""
+@lru_cache(64)
+def _limits(others: int, freedom: int, level: float) -> Floats:
+    """Holm's limits, squared: of the clearest difference against all `others`, of the second, and so on; of a normal
+    distribution where `freedom` is 0."""
     from scipy import stats
 
+    tails = (1 - level) / 2 / np.arange(others, 0, -1)
+    return np.asarray(stats.t.isf(tails, freedom) if freedom else stats.norm.isf(tails), np.float64) ** 2
+
+
+def _surely(values: Floats, error: Floats | None, level: float) -> _Verdicts:
+    """Who of the others is surely ahead of each line, and who surely behind."""
     lines, datasets = values.shape
     ahead, behind, tier = np.zeros(lines, np.int64), np.zeros(lines, np.int64), np.ones(lines, np.int64)
     if lines < 2:
         return _Verdicts(ahead, behind, tier)
-    tails = (1 - level) / 2 / np.arange(lines - 1, 0, -1)  # Holm: the clearest difference against all others, and so on
-    limits = stats.norm.isf(tails) if error is not None else stats.t.isf(tails, datasets - 1)
+    limits = _limits(lines - 1, 0 if error is not None else datasets - 1, level)
     order = np.argsort(-values.mean(axis=1), kind="stable")  # whoever is ahead has its tier before
+    back = np.argsort(order)
     values, error = values[order], error if error is None else error[order]
     means = values.mean(axis=1)
     mean = np.round(means / _TIE) * _TIE  # so that equals differ by nothing
+    if error is not None and (few := _by_few_pairs(mean, error**2, limits)) is not None:
+        return _Verdicts(*(part[back] for part in few))
     centred = values - means[:, None]
     across, spread = np.ascontiguousarray(centred.T), (centred**2).sum(axis=1)
     freedom = max(1, datasets * (datasets - 1))
@@ -141,14 +154,91 @@ def _surely(values: Floats, error: Floats | None, level: float) -> _Verdicts:
         clear *= clear
         with np.errstate(divide="ignore", invalid="ignore"):
             clear /= squared  # of equals nothing or NaN, which is above no limit
-        sure, passed = _holm(clear, limits**2)
+        sure, passed = _holm(clear, limits)
         for line, those in enumerate(sure, start=first):
             before = those[:line]
-            ahead[line] = np.count_nonzero(before)
-            tier[line] = 1 + (tier[:line] * before).max(initial=0)
+            ahead[line] = number = np.count_nonzero(before)
+            if number:
+                tier[line] = 1 + (tier[:line] * before).max()
         behind[rows] = passed - ahead[rows]
-    back = np.argsort(order)
     return _Verdicts(ahead[back], behind[back], tier[back])
+
+
+class _Reach(NamedTuple):
+    """Of some lines: how many others are so far above that they are surely ahead, how many may be, and the same of
+    those below, counted from the top."""
+
+    far_above: Whole
+    near_above: Whole
+    near_below: Whole
+    far_below: Whole
+
+
+def _by_few_pairs(mean: Floats, squared: Floats, limits: Floats) -> _Verdicts | None:
+    """The same verdicts for lines in the order of their means with known squared errors, of which only those pairs are
+    looked at that neither the least nor the largest error decides; None where these are not few."""
+    lines, last, passed = len(mean), len(limits) - 1, np.zeros(len(mean), np.int64)
+    going = np.arange(lines)
+    while going.size:
+        limit = limits[np.minimum(passed[going], last)]
+        pairs = _open_pairs(mean, squared, limit, going)
+        if pairs is None:
+            return None
+        reach, above, below = pairs
+        count = reach.far_above + lines - reach.far_below
+        for row, _ in (above, below):
+            count += np.bincount(row, minlength=len(going))
+        grown = count > passed[going]
+        going, count = going[grown], count[grown]
+        passed[going] = count
+        going = going[count <= last]
+    pairs = _open_pairs(mean, squared, limits[np.minimum(passed, last)], np.arange(lines))
+    if pairs is None:
+        return None
+    reach, (row, column), _ = pairs
+    ahead = reach.far_above + np.bincount(row, minlength=lines)
+    return _Verdicts(ahead, passed - ahead, _tiers(reach.far_above, row, column))
+
+
+_Pairs = tuple[Whole, Whole]
+
+
+def _open_pairs(
+    mean: Floats, squared: Floats, limit: Floats, lines: Whole
+) -> tuple[_Reach, _Pairs, _Pairs] | None:  # fmt: skip
+    """Who is out of doubt, and of the pairs in doubt those that pass the limit of their line, above and below."""
+    downwards, own = -mean, mean[lines]
+    far, near = (
+        np.sqrt(limit * (squared[lines] + end) * room)
+        for end, room in ((squared.max(), 1 + _TIE), (squared.min(), 1 - _TIE))
+    )
+    reach = _Reach(
+        np.searchsorted(downwards, -(own + far), side="left"), np.searchsorted(downwards, -(own + near), side="right"),
+        np.searchsorted(downwards, -(own - near), side="left"), np.searchsorted(downwards, -(own - far), side="right"),
+    )  # fmt: skip
+    passing = []
+    for first, end in ((reach.far_above, reach.near_above), (reach.near_below, reach.far_below)):
+        lengths = np.maximum(end - first, 0)
+        if lengths.sum() > _FEW_OF * len(mean):
+            return None
+        row = np.repeat(np.arange(len(lines)), lengths)
+        column = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths - first, lengths)
+        clear = (mean[column] - own[row]) ** 2 / (squared[lines][row] + squared[column]) > limit[row]
+        passing.append((row[clear], column[clear]))
+    return reach, passing[0], passing[1]
+
+
+def _tiers(far_above: Whole, row: Whole, column: Whole) -> Whole:
+    """The tiers of lines of which the first `far_above` are ahead, and beside them those in the pairs."""
+    others: dict[int, list[int]] = {}
+    for line, other in zip(row.tolist(), column.tolist(), strict=True):
+        others.setdefault(line, []).append(other)
+    tier: list[int] = []
+    best = [0]  # the last tier among the first lines
+    for line, count in enumerate(far_above.tolist()):
+        tier.append(1 + max([best[count], *(tier[other] for other in others.get(line, ()))]))
+        best.append(max(best[-1], tier[-1]))
+    return np.array(tier, np.int64)
 
 
 def _holm(clear: Floats, limits: Floats) -> tuple[NDArray[np.bool_], Whole]:

@@ -7,6 +7,7 @@ from earmark.tables._table import Cell, Column, Table
 from earmark.tables._text import aligned, one_line, plain
 from earmark.tables.files import (
     CsvLine,
+    csv_cell,
     csv_text,
     decode_text,
     parquet_bytes,
@@ -18,7 +19,7 @@ from earmark.tables.files import (
     write_csv,
 )
 from earmark.tables.latex import Page
-from earmark.tables.numbers import MINUS, MISSING, NumberFormat, p_value_text
+from earmark.tables.numbers import MINUS, MISSING, NumberFormat, exact_texts, p_value_text
 
 __all__ = [
     "MINUS",
@@ -30,8 +31,10 @@ __all__ = [
     "Page",
     "Table",
     "aligned",
+    "csv_cell",
     "csv_text",
     "decode_text",
+    "exact_texts",
     "one_line",
     "p_value_text",
     "parquet_bytes",

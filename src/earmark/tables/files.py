@@ -47,6 +47,11 @@ def csv_text(header: Sequence[str] | None, rows: Rows) -> str:
     return "".join(lines)
 
 
+def csv_cell(text: str) -> str:
+    """A text as a cell of such a file."""
+    return csv_text(None, [[text]])[:-1] if any(mark in text for mark in ',"\r\n') else text
+
+
 def write_csv(path: Path, header: Sequence[str], rows: Rows, *, errors: str = "strict") -> None:
     """Write rows as a CSV file in UTF-8, whole or not at all; `errors` as for `str.encode`."""
     write_whole(path, csv_text(header, rows).encode("utf-8", errors))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MISSING = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -57,3 +62,21 @@ PLAIN_NUMBER = NumberFormat()
 def p_value_text(p_value: float) -> str:
     """`p = 0.012`, or `p ≤ 0.001` where three digits would say zero."""
     return f"p = {p_value:.3f}" if p_value >= 0.0015 else f"p ≤ {p_value:.1g}"
+
+
+_PLAIN_FROM, _PLAIN_TO = 1e-4, 1e16
+"""Between these Python writes no exponent."""
+
+
+def exact_texts(values: NDArray[np.float64]) -> list[str]:
+    """Each number with every digit, as `repr` writes it and in a fifth of its time; "" for NaN."""
+    import numpy as np
+    from pydantic_core import to_json
+
+    texts = to_json(values.tolist(), inf_nan_mode="null").decode()[1:-1].replace("null", "").split(",")
+    size = np.abs(values)
+    with np.errstate(invalid="ignore"):
+        alone = np.flatnonzero((size < _PLAIN_FROM) & (size > 0) | (size >= _PLAIN_TO))
+    for at in alone.tolist():
+        texts[at] = repr(float(values[at]))
+    return texts if len(values) else []

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.api.shapes import ScoreShape
+from earmark.board.boards.memory import made_once
 from earmark.board.boards.panels import ABSENT, NUMBERS, PROVENANCES, STATUSES
-from earmark.board.boards.snapshot import Snapshot, made_once
+from earmark.board.boards.snapshot import Snapshot
 
 FILTERS = ("system", "subset", "metric", "distance", "correction", "protocol", "status")
 _Codes = NDArray[np.int32]

@@ -11,8 +11,10 @@ from typing import Annotated, Any, Generic, TypeVar, get_type_hints
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, StringConstraints, create_model
 
+from earmark.board.boards.cells import Cell
+from earmark.board.boards.columns import Column
+from earmark.board.boards.lines import Bitrate, TableRow
 from earmark.board.boards.pairs import Compared, Difference
-from earmark.board.boards.table import Bitrate, Cell, Column, TableRow
 from earmark.board.records import CardChange, Decision, Event, Submission, System, Token, User
 from earmark.submissions import Provenance, SystemCard
 

@@ -59,10 +59,11 @@ def ranks_by_kind(values: Floats, error: Floats, kinds: Sequence[str]) -> RankIn
     """Ranks among the lines of each kind; anchors have none. What the intervals rest on is said of the first kind."""
     rank, low, high, tier = (np.zeros(len(values), np.int64) for _ in range(4))
     first: RankIntervals | None = None
+    there = set(kinds)
     for kind in ORDER[:-1]:
-        own = np.flatnonzero([kind == other for other in kinds])
-        if not own.size:
+        if kind not in there:
             continue
+        own = np.arange(len(kinds)) if len(there) == 1 else np.flatnonzero([kind == other for other in kinds])
         among = rank_intervals(values[own], error[own])
         rank[own], low[own], high[own], tier[own] = among[:4]
         first = first or (among if among.rank.any() else None)

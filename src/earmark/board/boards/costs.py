@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from earmark.analysis.pareto import pareto_front
+from earmark.board.boards.cells import Cell, mean_cells, plain_numbers
 from earmark.board.boards.codecs import ANCHOR, ORDER, RANKED, rates_of
-from earmark.board.boards.snapshot import Snapshot, made_once
-from earmark.board.boards.table import Cell, mean_cells, setting_of, settings_of
+from earmark.board.boards.field import Field
+from earmark.board.boards.lines import setting_of, settings_of
+from earmark.board.boards.memory import made_once
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 from earmark.errors import UsageError, did_you_mean
 from earmark.submissions import SystemCard
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 
 class Axis(NamedTuple):
@@ -72,7 +81,8 @@ class Anchor(NamedTuple):
     cell: Cell
 
 
-class Front(NamedTuple):
+@dataclass(frozen=True)
+class Front:
     """Points from the cheapest on; `without` has the cards and ranks of the systems whose cost nobody stated, the best
     first. Points of the kind `leading` are compared; others are shown beside them."""
 
@@ -89,6 +99,7 @@ class Front(NamedTuple):
         """Systems that are ranked among others than the leading ones."""
         return [point for point in self.points if point.kind != self.leading]
 
+    @cached_property
     def families(self) -> dict[str, list[Point]]:
         """The points of each family of several, from the cheapest on: what one model does at several sizes or rates."""
         families: dict[str, list[Point]] = {}
@@ -126,38 +137,69 @@ def pareto(
     metric = metric or snapshot.metrics[0]
     chosen = AXES[axis] if axis else usual_axis(snapshot)
     field = snapshot.field(metric, over, protocol, setting)
-    measured = _measured(snapshot, chosen.key)
-    points: list[Point] = []
-    anchors: list[Anchor] = []
-    without: list[tuple[int, int, SystemCard]] = []
     held = np.array([kind == ANCHOR for kind in field.kinds], bool) & np.isfinite(field.means.value)
     there = np.flatnonzero((field.ranks.rank > 0) | held)
-    lines = field.panel.lines[field.rows[there]].tolist()
-    for at, number, mean in zip(there.tolist(), lines, mean_cells(field.means, there), strict=True):
-        line = snapshot.lines[number]
-        cost = measured.get(line.system, _stated(snapshot.systems[line.system].card, chosen))
-        if held[at]:
-            anchors.append(Anchor(snapshot.systems[line.system], cost, mean))
-            continue
-        if cost is None:
-            without.append(
-                (ORDER.index(field.kinds[at]), int(field.ranks.rank[at]), snapshot.systems[line.system].card)
-            )
-            continue
-        stated = line.system not in measured
-        system, rank = snapshot.systems[line.system], field.rank_at(at)
-        setting = setting_of(line, settings_of(snapshot, field, at)[1])
-        points.append(Point(system, setting, cost, mean, rank.rank, False, stated, field.kinds[at], rank.tier))
-    points.sort(key=lambda point: (point.x, point.rank))
-    leading = next((kind for kind in ORDER if any(point.kind == kind for point in points)), RANKED)
-    own = [point for point in points if point.kind == leading]
-    axes = [[point.x for point in own], [point.y for point in own]]
+    costs = _costs(snapshot, chosen)[field.systems[there]]
+    order = np.lexsort([field.ranks.rank[there], costs])
+    there, costs, held = there[order], costs[order], held[there][order]
+    known = ~held & np.isfinite(costs)
+    leading = _first_kind(field, there[known])
     higher = snapshot.definition.facts(metric).higher_is_better
-    on_front = pareto_front(axes, (False, higher)).tolist()
-    best = {id(point) for point, on in zip(own, on_front, strict=True) if on}
-    marked = tuple(point._replace(front=id(point) in best) for point in points)
-    lacking = tuple((card, rank) for _, rank, card in sorted(without, key=lambda each: each[:2]))
-    return Front(chosen, metric, marked, lacking, tuple(anchors), leading, higher)
+    own = np.flatnonzero(known & (field.kind_places[there] == ORDER.index(leading)))
+    front = np.zeros(len(there), bool)
+    front[own] = pareto_front([costs[own], field.means.value[there[own]]], (False, higher))
+    return Front(
+        chosen, metric, _points(snapshot, field, there[known], costs[known], front[known], chosen),
+        _without(snapshot, field, there[~held & ~known]), _anchors(snapshot, field, there[held], costs[held]), leading,
+        higher,
+    )  # fmt: skip
+
+
+def _first_kind(field: Field, places: Whole) -> str:
+    return ORDER[int(field.kind_places[places].min())] if places.size else RANKED
+
+
+def _points(
+    snapshot: Snapshot, field: Field, places: Whole, costs: Floats, front: NDArray[np.bool_], axis: Axis
+) -> tuple[Point, ...]:
+    measured = _measured(snapshot, axis.key)
+    points = []
+    cells, ranks, tiers = mean_cells(field.means, places), field.ranks.rank[places], field.ranks.tier[places]
+    arrays = (places, field.panel.lines[field.rows[places]], field.systems[places], costs, ranks, tiers, front)
+    parts = zip(*(part.tolist() for part in arrays), strict=True)
+    for cell, (place, number, owner, cost, rank, tier, on) in zip(cells, parts, strict=True):
+        setting = snapshot.line_settings[number]
+        if field.tried:
+            setting = setting_of(snapshot.lines[number], settings_of(snapshot, field, place)[1])
+        points.append(
+            Point(
+                snapshot.systems[owner], setting, cost, cell, rank, on, owner not in measured, field.kinds[place], tier
+            )
+        )  # fmt: skip
+    return tuple(points)
+
+
+def _without(snapshot: Snapshot, field: Field, places: Whole) -> tuple[tuple[SystemCard, int], ...]:
+    """The cards and ranks of systems without a cost, the best first, each kind by itself."""
+    places = places[np.lexsort([field.ranks.rank[places], field.kind_places[places]])]
+    return tuple(
+        (snapshot.systems[owner].card, rank)
+        for owner, rank in zip(field.systems[places].tolist(), field.ranks.rank[places].tolist(), strict=True)
+    )
+
+
+def _anchors(snapshot: Snapshot, field: Field, places: Whole, costs: Floats) -> tuple[Anchor, ...]:
+    order = np.argsort(places)
+    places, costs = places[order], costs[order]
+    owners = (snapshot.systems[owner] for owner in field.systems[places].tolist())
+    return tuple(map(Anchor, owners, plain_numbers(costs), mean_cells(field.means, places)))
+
+
+@made_once
+def _costs(snapshot: Snapshot, axis: Axis) -> Floats:
+    """What each system costs; NaN where nobody says it."""
+    costs = [_cost(snapshot, place, axis) for place in range(len(snapshot.systems))]
+    return np.array([np.nan if cost is None else cost for cost in costs], np.float64)
 
 
 def _cost(snapshot: Snapshot, place: int, axis: Axis) -> float | None:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.board.boards.codecs import ANCHOR
+from earmark.board.boards.field import Rank
 from earmark.board.boards.groups import Group
-from earmark.board.boards.snapshot import Rank, Snapshot, made_once
+from earmark.board.boards.memory import made_once
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 
 Floats = NDArray[np.float64]

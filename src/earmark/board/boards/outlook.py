@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from earmark.board.boards.field import Field
 from earmark.board.boards.name_risks import lookalikes
 from earmark.board.boards.panels import columns_of
-from earmark.board.boards.snapshot import Field, NoSuchBoard, Snapshot
+from earmark.board.boards.snapshot import NoSuchBoard, Snapshot
 from earmark.board.boards.snapshots import Snapshots
 from earmark.board.records import PendingName, Submission, System, User, slug_of
 from earmark.codecs.ranking import TITLES, kind_of, standing_of, why_apart

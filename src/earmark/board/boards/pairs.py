@@ -21,20 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.analysis.ranks import DEVIATIONS, LEVEL, PairedMean, paired_mean
+from earmark.board.boards.cells import Cell, mean_cells, panel_cells
 from earmark.board.boards.chosen import chosen_key
+from earmark.board.boards.contents import BEST, NoSuchSystem
+from earmark.board.boards.field import Field, Rank
 from earmark.board.boards.groups import Group
+from earmark.board.boards.lines import Bitrate, Choices, bitrates, setting_of, settings_of
 from earmark.board.boards.panels import Panel
-from earmark.board.boards.snapshot import BEST, Field, NoSuchSystem, Rank, Snapshot
-from earmark.board.boards.table import (
-    Bitrate,
-    Cell,
-    Choices,
-    bitrates,
-    mean_cells,
-    panel_cells,
-    setting_of,
-    settings_of,
-)
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 from earmark.errors import UsageError
 from earmark.scores import harmonic_mean

@@ -124,6 +124,14 @@ class Panel:
         """The place of each subset."""
         return {name: column for column, name in enumerate(self.subsets)}
 
+    @cached_property
+    def reasoned(self) -> NDArray[np.bool_]:
+        """Which cells have a reason."""
+        flags = np.zeros(self.status.shape, bool)
+        if self.reasons:
+            flags[tuple(np.array(list(self.reasons), np.int64).T)] = True
+        return flags
+
     def columns(self, names: Sequence[str]) -> Whole:
         """The places of some subsets."""
         return np.array([self.column_of[name] for name in names], np.int64)

@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from earmark.board.boards.cells import Cell, panel_cells
 from earmark.board.boards.chosen import chosen_key
 from earmark.board.boards.codecs import ORDER, RANKED
-from earmark.board.boards.snapshot import Field, Snapshot, made_once
-from earmark.board.boards.table import Cell, panel_cells, setting_of, settings_of
+from earmark.board.boards.field import Field
+from earmark.board.boards.lines import setting_of, settings_of
+from earmark.board.boards.memory import made_once
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.records import System
 from earmark.board.refusals import NotFound
 from earmark.errors import UsageError, did_you_mean

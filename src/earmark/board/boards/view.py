@@ -15,8 +15,9 @@ from urllib.parse import urlencode
 import numpy as np
 
 from earmark.board.boards.chosen import CHOSEN, MOST_LETTERS, chosen_key, chosen_names, is_chosen
+from earmark.board.boards.contents import BEST, EACH
 from earmark.board.boards.panels import OK, PROVENANCES
-from earmark.board.boards.snapshot import BEST, EACH, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.errors import UsageError, did_you_mean
 from earmark.wording import first_of
 

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+from markupsafe import Markup, escape
 
 from earmark._version import __version__
 from earmark.board.web.caching import Page
@@ -79,7 +82,7 @@ def page_templates(title: str, *, path: str = "", **more: object) -> Jinja2Templ
         "blind": False,
         "host_texts": dict,
     }
-    environment.globals |= {**shared, **more}
+    environment.globals |= {**shared, **more, "option_tags": option_tags}
     if path:
 
         class UnderPathTemplate(Template):
@@ -107,3 +110,13 @@ def system_address(board: str, slug: str) -> str:
 def subset_address(board: str, subset: str) -> str:
     """The page of a subset; the one without a name, which stands for all clips, is "-"."""
     return f"{board_address(board)}/subsets/{quote(subset or '-', safe='')}"
+
+
+def option_tags(options: Iterable[tuple[str, str]], current: str) -> Markup:
+    """The choices of a `<select>`, of which a board has hundreds: written here, a template takes ten times as long."""
+    return Markup(
+        "".join(
+            f'<option value="{escape(value)}"{" selected" if value == current else ""}>{escape(words)}</option>\n'
+            for value, words in options
+        )
+    )

@@ -6,6 +6,7 @@ The router answers requests with them and the frozen copy writes them into a fol
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlencode
@@ -14,22 +15,15 @@ from markupsafe import Markup
 
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.chosen import is_chosen
+from earmark.board.boards.contents import BEST, EACH
 from earmark.board.boards.costs import AXES
 from earmark.board.boards.panels import PROVENANCES
-from earmark.board.boards.snapshot import BEST, EACH, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import TablePage, facets, table
 from earmark.board.boards.view import SHOWN, SIZES, BoardView
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, subset_address
-from earmark.board.pages.cells import (
-    SWAPS,
-    bitrate_cell,
-    kind_badge,
-    lift_text,
-    rank_cell,
-    score_cell,
-    table_html,
-)
+from earmark.board.pages.cells import bitrate_cell, kind_badge, lift_text, rank_cell, score_cell
 from earmark.board.pages.choosing import TICKED, subset_boxes
 from earmark.board.pages.markdown import markdown, titled
 from earmark.board.pages.metric_words import titled_metric
@@ -44,6 +38,7 @@ from earmark.board.pages.summaries import (
     summary,
     told_apart,
 )
+from earmark.board.pages.table_html import SWAPS, table_html
 from earmark.board.records import HistoryLine, Submission, System
 from earmark.board.refusals import NotFound
 from earmark.board.web.caching import Page, packed
@@ -200,7 +195,8 @@ class Reader:
             shown |= {
                 "metric": page.field.metric, "over": page.field.group.words, "told_apart": told_apart(page),
                 "leader": leader(snapshot, page.field),
-                "leaders": [row for row in page.rows[:3] if row.rank], "columns": page.columns,
+                "leaders": [row for row in replace(page, places=page.places[:3]).rows if row.rank],
+                "columns": page.columns,
             }  # fmt: skip
         return shown
 

@@ -14,9 +14,9 @@ from earmark.board.boards.view import BoardView, asked_over
 from earmark.board.pages import files
 from earmark.board.pages.assets import board_address, system_address
 from earmark.board.pages.boards import Items, Reader, as_query, records_file, shared_query
-from earmark.board.pages.cells import KIND_WORDS
 from earmark.board.pages.cost_figure import pareto_figure
 from earmark.board.pages.figures import differences, profiles
+from earmark.board.pages.table_html import KIND_WORDS
 from earmark.board.web.caching import Page, packed
 from earmark.errors import EarmarkError, UsageError
 from earmark.report.metric_text import number
@@ -90,9 +90,8 @@ def pareto_page(reader: Reader, board: str, items: Items) -> Page:
     if not snapshot.metrics:
         return reader.board(board)
     view, front = _front(snapshot, items)
-    ordered = sorted(
-        front.points, key=lambda point: (ORDER.index(point.kind), not point.front, point.x, point.rank)
-    )  # fmt: skip
+    # The points are in the order of their costs and ranks.
+    ordered = sorted(front.points, key=lambda point: (ORDER.index(point.kind), not point.front))
     offered = axes_of(snapshot)
     scale = _scale(items)
     drawn = pareto_figure(front, log=_LOG[scale])
@@ -137,7 +136,7 @@ def _front_caption(snapshot: Snapshot, view: BoardView, front: Front) -> str:
     sentences = [f"{view.metric}, {group.words}, against {front.axis.words.lower()}. {way} and to the left is better."]
     if any(point.cell.low is not None for point in front.points):
         sentences.append("Upright lines are 95 % intervals.")
-    if front.families():
+    if front.families:
         sentences.append("Solid lines join what one family does at several costs.")
     if front.anchors:
         sentences.append("Dashed lines are anchors, which lose nothing.")

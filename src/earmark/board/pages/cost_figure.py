@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from heapq import nsmallest
 from html import escape
 from typing import NamedTuple
+
+import numpy as np
 
 from earmark.board.boards.costs import Front, Point
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.drawing import FAMILIES, Drawing, Frame, Label, Markers, Scale, key, labels, legend, short, svg
 from earmark.board.pages.figures import axis_words, cell_words, named, possible, scale_of, stated_ends
+from earmark.board.pages.score_texts import number_texts
 from earmark.report.metric_text import number
+from earmark.scores import STATUS_MARKS
 from earmark.tables import plain
 
 _FEW_INTERVALS = 60  # more upright lines than this would be a wall
@@ -40,15 +46,12 @@ def pareto_figure(front: Front, own: Own | None = None, *, log: bool | None = No
     for place, (name, points) in enumerate(families.items()):
         kind = "others" if name == OTHERS else f"c{place}"
         shape = 0 if name == OTHERS else place
-        marks.append(
-            f'<g class="{kind}">{"".join(_point(markers, frame, scale, each, shape, front) for each in points)}</g>'
-        )
+        marks.append(f'<g class="{kind}">{_points(markers, frame, points, shape, front)}</g>')
         entries.append(key(kind, plain(name, 40) if name != OTHERS or len(families) > 1 else "systems", shape))
         if name != OTHERS:
             paths.append(frame.path(f"line {kind}", ((each.x, scale * each.y) for each in _leading(points))))
     if front.apart:
-        hollow = "".join(_point(markers, frame, scale, each, 0, front) for each in front.apart)
-        marks.append(f'<g class="others hollow">{hollow}</g>')
+        marks.append(f'<g class="others hollow">{_points(markers, frame, front.apart, 0, front)}</g>')
         entries.append(key("others hollow", "ranked apart", 0))
     on_front = [point for point in compared if point.front]
     paths.append(frame.path("front", ((each.x, scale * each.y) for each in on_front), steps=True))
@@ -56,12 +59,15 @@ def pareto_figure(front: Front, own: Own | None = None, *, log: bool | None = No
     paths.insert(0, frame.bars("interval", _intervals(named if len(compared) > _FEW_INTERVALS else compared, scale)))
     entries.append(key("front", "front: nobody is as cheap and better"))
     if any(point.leads for point in compared):
-        rings = "".join(_ring("leads", frame, scale, each.x, each.y) for each in compared if each.leads)
+        leads = [each for each in compared if each.leads]
+        rings = "".join(
+            f'<circle cx="{x}" cy="{y}" r="7"/>' for x, y in zip(*_places(frame, scale, leads), strict=True)
+        )
         marks.append(f'<g class="leads">{rings}</g>')
         entries.append(key("leads", "not told apart from the best", 0))
     anchors, anchor_entries = _anchors(front, frame, scale)
     if own is not None:
-        marks.append(f'<g class="own">{_ring("own", frame, scale, own.cost, own.score, 9)}</g>')
+        marks.append(f'<g class="own">{_ring(frame, scale, own)}</g>')
         entries.append(key("own", plain(own.name, 40), 0))
     wanted = [
         Label(
@@ -100,7 +106,7 @@ def _frame(front: Front, own: Own | None, scale: float, log: bool) -> Frame:
 
 def _families(front: Front) -> dict[str, list[Point]]:
     """The points of each family that is drawn in a colour of its own, the best ranked families first, then others."""
-    several = front.families()
+    several = front.families
     chosen = sorted(several, key=lambda name: min(point.rank for point in several[name]))[:FAMILIES]
     drawn = {name: several[name] for name in chosen}
     alone = [p for p in front.points if p.kind == front.leading and p.system.card.family not in drawn]
@@ -109,20 +115,46 @@ def _families(front: Front) -> dict[str, list[Point]]:
 
 def _named(compared: Sequence[Point], on_front: Sequence[Point]) -> list[Point]:
     """The points that have their name beside them: the front, then those not told apart from the best."""
-    best_first = sorted((point for point in compared if point.leads), key=lambda point: point.rank)
+    best_first = nsmallest(MOST_LABELS, (point for point in compared if point.leads), key=lambda point: point.rank)
     return list({id(point): point for point in (*on_front, *best_first)}.values())[:MOST_LABELS]
 
 
-def _point(markers: Markers, frame: Frame, scale: float, point: Point, shape: int, front: Front) -> str:
-    card, metric = point.system.card, front.metric
-    name = f"{named(card)} {point.setting}".strip()
-    title = f"{name}: {cell_words(point.cell, metric)}, {short_cost(point.x)} {front.axis.short}, rank {point.rank}"
-    x, y = frame.across(point.x), frame.down(scale * point.y)
-    return markers.mark(shape, x, y, f' data-s="{escape(point.system.slug)}"', title)
+def _points(markers: Markers, frame: Frame, points: Sequence[Point], shape: int, front: Front) -> str:
+    """Many markers, each of which says what it is: the system, its score with the interval, its cost and its rank."""
+    metric, cost = front.metric, f" {front.axis.short}, rank "
+    across, down = _places(frame, scale_of(metric), points)
+    ends = [(each.cell.low, each.cell.high) for each in points]
+    known = all(low is not None and high is not None for low, high in ends)
+    if known and not any(each.cell.status in STATUS_MARKS for each in points):
+        parts = zip([each.y for each in points], *zip(*ends, strict=True), strict=True)
+        values, lows, highs = (number_texts(np.array(part), metric) for part in zip(*parts, strict=True))
+        scores = [f"{value} ({low} to {high})" for value, low, high in zip(values, lows, highs, strict=True)]
+    else:
+        scores = [cell_words(each.cell, metric) for each in points]
+    opened = markers.opened(shape)
+    drawn = []
+    for each, x, y, score in zip(points, across, down, scores, strict=True):
+        name = _escaped(f"{named(each.system.card)} {each.setting}".strip())
+        drawn.append(
+            f'{opened} x="{x}" y="{y}" data-s="{_escaped(each.system.slug)}"><title>{name}: {score}, '
+            f"{short_cost(each.x)}{cost}{each.rank}</title></use>"
+        )
+    return "".join(drawn)
 
 
-def _ring(kind: str, frame: Frame, scale: float, cost: float, score: float, radius: int = 7) -> str:
-    return f'<circle cx="{frame.across(cost)}" cy="{frame.down(scale * score)}" r="{radius}"/>'
+_escaped = lru_cache(1 << 14)(escape)
+
+
+def _places(frame: Frame, scale: float, points: Sequence[Point]) -> tuple[list[str], list[float]]:
+    """Where points lie: across as SVG writes it, and how far down."""
+    shares = frame.x.shares(np.array([each.x for each in points], np.float64))
+    heights = frame.y.shares(scale * np.array([each.y for each in points], np.float64))
+    down: list[float] = np.round(frame.height * (1 - heights), 1).tolist()
+    return [f"{share:.2f}%" for share in (100 * shares).tolist()], down
+
+
+def _ring(frame: Frame, scale: float, own: Own) -> str:
+    return f'<circle cx="{frame.across(own.cost)}" cy="{frame.down(scale * own.score)}" r="9"/>'
 
 
 def _intervals(points: Iterable[Point], scale: float) -> list[tuple[float, float, float]]:

@@ -16,7 +16,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from earmark.tables import plain
 
@@ -80,6 +82,15 @@ class Scale(NamedTuple):
                 return start / 3
             return start + (1 - start) * math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
+
+    def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The shares of many values."""
+        if not self.log:
+            return (values - self.low) / (self.high - self.low)
+        start = _ZERO_ROOM if self.zero else 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            along = start + (1 - start) * np.log(values / self.low) / math.log(self.high / self.low)
+        return np.where(values <= 0, start / 3, along)
 
     def ticks(self, most: int = 6) -> list[Tick]:
         """Round numbers on the axis, at most about `most`."""
@@ -190,10 +201,14 @@ class Markers:
 
     def mark(self, number: int, x: str, y: float, rest: str = "", title: str = "") -> str:
         """A marker; with a title it says what it is when a pointer rests on it."""
+        inner = f"<title>{escape(title)}</title></use>" if title else "</use>"
+        return f'{self.opened(number)} x="{x}" y="{y}"{rest}>{inner}'
+
+    def opened(self, number: int) -> str:
+        """The beginning of a marker, for those who write many."""
         shape = number % len(_SHAPES)
         self._used.add(shape)
-        inner = f"<title>{escape(title)}</title></use>" if title else "</use>"
-        return f'<use href="#{self._name}-{shape}" x="{x}" y="{y}"{rest}>{inner}'
+        return f'<use href="#{self._name}-{shape}"'
 
     def definitions(self) -> str:
         drawn = (f'<path id="{self._name}-{shape}" d="{_SHAPES[shape]}"/>' for shape in sorted(self._used))

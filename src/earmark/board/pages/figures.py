@@ -12,9 +12,9 @@ from html import escape
 
 import numpy as np
 
+from earmark.board.boards.cells import Cell
 from earmark.board.boards.pairs import Comparison, Difference
 from earmark.board.boards.subsets import SubsetSummary
-from earmark.board.boards.table import Cell
 from earmark.board.pages.drawing import (
     FAMILIES,
     Drawing,

@@ -10,21 +10,28 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from earmark.board.boards.cells import Cell, plain_numbers
 from earmark.board.boards.costs import Front
+from earmark.board.boards.lines import heads_at, reasons_at
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
-from earmark.board.boards.table import Cell, TablePage
+from earmark.board.boards.table import TablePage
 from earmark.board.pages.cells import KIND_BADGES
 from earmark.board.records import System
 from earmark.board.storage.accounts import PAPERS
 from earmark.report.metric_text import facts, number
 from earmark.scores import STATUS_MARKS
-from earmark.tables import Column, Table, csv_text, plain
+from earmark.tables import Column, Table, csv_cell, csv_text, exact_texts, plain
 
 Record = dict[str, Any]
+Floats = NDArray[np.float64]
 
 _ALWAYS = {"rank", "rank_low", "rank_high", "tier"}
 _TEXTS = {"system", "slug", "setting", "protocol", "kind", "unranked", "family", "provenance", "reason"}
@@ -33,44 +40,72 @@ _PARTIAL = "†"
 _SCORES = {"value", "mean", "low", "high", "lift"}
 
 
-def table_columns(page: TablePage) -> dict[str, Sequence[Any]]:
-    """The columns of a table: rank, system, setting, and value, interval, lift and status of each column of scores."""
-    rows, cards = page.rows, [row.system.card for row in page.rows]
-    columns: dict[str, Sequence[Any]] = {
-        "rank": [row.rank or None for row in rows], "rank_low": [row.rank_low or None for row in rows],
-        "rank_high": [row.rank_high or None for row in rows], "tier": [row.tier or None for row in rows],
-        "system": [card.name for card in cards], "slug": [row.system.slug for row in rows],
-        "setting": [row.setting for row in rows], "settings_tried": [row.tried for row in rows],
-        "protocol": [row.protocol for row in rows], "kind": [row.kind for row in rows],
-        "kbps": [row.bitrate.kbps if row.bitrate else None for row in rows],
-        "unranked": [row.unranked for row in rows], "family": [card.family for card in cards],
+def table_columns(page: TablePage) -> dict[str, Sequence[Any] | Floats]:
+    """The columns of a table: rank, system, setting, and value, interval, lift and status of each column of scores;
+    those of scores are arrays, whose NaN is nothing."""
+    heads = heads_at(page.snapshot, page.field, page.places)
+    reasons = reasons_at(page.snapshot, page.field, page.places)
+    cards = [head.system.card for head in heads]
+    names = ("rank", "rank_low", "rank_high", "tier")
+    columns: dict[str, Sequence[Any] | Floats] = {
+        name: [number or None for number in part[page.places].tolist()]
+        for name, part in zip(names, page.field.ranks[:4], strict=True)
+    }
+    columns |= {
+        "system": [card.name for card in cards], "slug": [head.system.slug for head in heads],
+        "setting": [head.setting for head in heads], "settings_tried": [head.tried for head in heads],
+        "protocol": [head.protocol for head in heads], "kind": [head.kind for head in heads],
+        "kbps": [head.bitrate.kbps if head.bitrate else None for head in heads],
+        "unranked": [reasons.get(at, "") for at in range(len(heads))], "family": [card.family for card in cards],
         "parameters_m": [card.parameters_m for card in cards],
-        "provenance": [" ".join(row.provenance) for row in rows],
+        "provenance": [" ".join(head.provenance) for head in heads],
     }  # fmt: skip
-    for place, column in enumerate(page.columns):
-        value, low, high, lift, status, _, _ = (
-            zip(*(row.cells[place] for row in rows), strict=True) if rows else [()] * 7
-        )
-        key = column.key
-        columns |= {key: value, f"{key} low": low, f"{key} high": high, f"{key} lift": lift}
-        columns[f"{key} status"] = [word or "absent" for word in status]
+    for column, scored in zip(page.columns, page.scored, strict=True):
+        for name, numbers in zip(("", " low", " high", " lift"), scored[:4], strict=True):
+            columns[f"{column.key}{name}"] = numbers
+        columns[f"{column.key} status"] = [word or "absent" for word in scored.statuses()]
     return columns
 
 
 def table_records(page: TablePage) -> list[Record]:
     """A record for each line, with the columns of the table."""
-    columns = table_columns(page)
+    columns = {
+        name: plain_numbers(cells) if isinstance(cells, np.ndarray) else cells
+        for name, cells in table_columns(page).items()
+    }
     return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]
 
 
 def table_csv(page: TablePage) -> str:
     """A table as CSV with one header; columns that are empty in every line are left out, except ranks."""
-    columns = {
-        name: cells for name, cells in table_columns(page).items()
-        if name in _ALWAYS or any(cell not in (None, "") for cell in cells)
-    }  # fmt: skip
-    safe = ([_formula_free(cell) for cell in cells] if name in _TEXTS else cells for name, cells in columns.items())
-    return csv_text(list(columns), zip(*safe, strict=True))
+    if len(page.places) < len(page.field.rows):
+        return "\n".join([*_csv_lines(page), ""])
+    # All lines are the same however they are sorted.
+    whole = replace(page, places=np.arange(len(page.field.rows)))
+    header, *lines = page.snapshot.few(("csv", page.field, page.columns), lambda: _csv_lines(whole))
+    return "\n".join([header, *map(lines.__getitem__, page.places.tolist()), ""])
+
+
+def _csv_lines(page: TablePage) -> list[str]:
+    """The header and the lines of a table as CSV."""
+    written = {name: _column_texts(name, cells) for name, cells in table_columns(page).items()}
+    shown = {name: texts for name, texts in written.items() if name in _ALWAYS or any(texts)}
+    return [",".join(map(csv_cell, shown)), *map(",".join, zip(*shown.values(), strict=True))]
+
+
+def _column_texts(name: str, cells: Sequence[Any] | Floats) -> list[str]:
+    """The cells of a column as CSV has them."""
+    if isinstance(cells, np.ndarray):
+        return exact_texts(cells)
+    if name in _TEXTS or name.endswith(" status"):
+        return list(map(_text_cell, cells))
+    return ["" if cell is None else str(cell) for cell in cells]
+
+
+@lru_cache(1 << 15)
+def _text_cell(text: str) -> str:
+    """A word of an author's as a cell of CSV; most of them stand in many files."""
+    return csv_cell(_formula_free(text))
 
 
 def comparison_records(comparison: Comparison) -> list[Record]:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
 
-from earmark.board.boards.snapshot import Rank, Snapshot
+from earmark.board.boards.field import Rank
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import table
 from earmark.board.boards.view import BoardView
 from earmark.board.pages.assets import board_address, system_address
 from earmark.board.pages.boards import Items, Reader
-from earmark.board.pages.cells import table_html
 from earmark.board.pages.summaries import rank_interval, summary
+from earmark.board.pages.table_html import table_html
 from earmark.board.refusals import NotFound
 from earmark.board.storage.news import DEFINED, WITHDRAWN, NewsItem
 from earmark.board.web.caching import Page, packed
@@ -177,8 +179,8 @@ def embed(reader: Reader, board: str, items: Items) -> Page:
     values = {"board": board, "about": snapshot.definition, "address": address, "table": "", "summary": ""}
     if view.metric:
         shown = table(snapshot, view)
-        cut = shown._replace(rows=shown.rows[: int(lines)])
-        more = shown.total - len(cut.rows)
+        cut = replace(shown, places=shown.places[: int(lines)])
+        more = shown.total - len(cut.places)
         values |= {
             "table": table_html(cut, links=False, known=snapshot.definition.facts),
             "summary": summary(shown),

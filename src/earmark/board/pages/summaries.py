@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from earmark.board.boards.codecs import ORDER
-from earmark.board.boards.snapshot import EACH, Field, Snapshot
+from earmark.board.boards.contents import EACH
+from earmark.board.boards.field import Field
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import TablePage
 from earmark.report.metric_text import number
 from earmark.scores import Metric

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from earmark.board.boards.cells import mean_cells
 from earmark.board.boards.codecs import ANCHOR, RANKED
+from earmark.board.boards.contents import NoSuchSystem
 from earmark.board.boards.costs import pareto
+from earmark.board.boards.field import Rank
+from earmark.board.boards.lines import bitrates, setting_of, setting_words, settings_of
 from earmark.board.boards.pairs import cells_of
 from earmark.board.boards.panels import OK, PROVENANCES
-from earmark.board.boards.snapshot import NoSuchSystem, Rank, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.subsets import leading_values
-from earmark.board.boards.table import bitrates, mean_cells, setting_of, setting_words, settings_of
 from earmark.board.pages import files
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.boards import Items, Reader, as_file

@@ -19,7 +19,9 @@ from sqlalchemy import Engine
 from earmark import databases
 from earmark.board.records import Quotas
 from earmark.board.storage.accounts import Accounts
-from earmark.board.storage.blind import Blind
+from earmark.board.storage.blind_jobs import BlindJobs
+from earmark.board.storage.blind_releases import BlindReleases
+from earmark.board.storage.blind_sets import BlindSets
 from earmark.board.storage.boards import Boards
 from earmark.board.storage.cards import Cards
 from earmark.board.storage.drafts import Drafts
@@ -42,7 +44,8 @@ def open_database(url: str) -> Engine:
 
 
 class Store(
-    Blind, Boards, Cards, Drafts, HostTexts, Notices, People, Live, News, Submissions, Sessions, Accounts
+    BlindJobs, BlindReleases, BlindSets, Boards, Cards, Drafts, HostTexts, Notices, People, Live, News, Submissions,
+    Sessions, Accounts,
 ):  # fmt: skip
     """A board's memory. Safe to use from several threads, and from several processes on one database."""
 

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.boards.snapshots import Snapshots
+from earmark.board.boards.snapshots import Shown, Snapshots
 from earmark.board.boards.view import BoardView
 from earmark.board.refusals import too_often
 from earmark.board.settings import Rate, Throttle
@@ -58,9 +58,15 @@ class KeptPages:
         asked = canonical(request, NAMES)
         if not self._snapshots.fresh:
             await asyncio.get_running_loop().run_in_executor(None, self._snapshots.boards)
-        key = (self._snapshots.generation, asked.url.path, asked.url.query, state)
-        page = await self._page(asked, key, partial(make, asked))
+        shown = self._snapshots.latest
+        key = (shown.generation, asked.url.path, asked.url.query, state)
+        page = await self._page(asked, key, partial(self._made_of, shown, make, asked))
         return answer(request, page.tag, lambda: page, {"vary": "accept-encoding, hx-request", **page.headers})
+
+    def _made_of(self, shown: Shown, make: Callable[[Request], Page], request: Request) -> Page:
+        """A page whose parts are all of one generation."""
+        with self._snapshots.pinned(shown):
+            return make(request)
 
     def close(self) -> None:
         self._makers.shutdown(wait=False, cancel_futures=True)

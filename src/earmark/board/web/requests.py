@@ -28,7 +28,7 @@ from earmark.board.records import Draft, Submission, User
 from earmark.board.refusals import NotFound, Refusal, too_often
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
-from earmark.board.web.caching import PageCache, answer, packed
+from earmark.board.web.caching import Page, PageCache, answer, packed
 from earmark.board.web.kept_pages import NAMES, canonical
 from earmark.board.web.lanes import LaneName, Turns, anonymous_limits
 from earmark.board.web.logs import Meters
@@ -284,18 +284,23 @@ def sent(shape: BaseModel, status: int = 200, headers: Mapping[str, str] | None 
 def kept(request: Request, make: Callable[[], BaseModel]) -> Response:
     """An answer that stays right until the board changes: its ETag stands for the address and the board's generation.
 
-    A reader who has it already gets 304 and nothing is computed; others get what was made for the first who asked. The
-    generation of the snapshots is read before the answer is made: an answer may be newer than its tag, never older.
+    A reader who has it already gets 304 and nothing is computed; others get what was made for the first who asked. All
+    of it is of the generation that its tag stands for.
     """
     context = context_of(request)
     context.snapshots.boards()  # looks whether the store has grown
+    shown = context.snapshots.latest
     route = request.scope["route"]
     query = canonical(request, (*NAMES, *(each.alias for each in route.dependant.query_params))).url.query
     place = f"{address_of(request)}{request.url.path}?{query}"
-    state = f"{__version__} {context.snapshots.generation} {place}"
+    state = f"{__version__} {shown.generation} {place}"
     tag = f'W/"{hashlib.sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:24]}"'
-    fetch = context.answers.fetch
-    return answer(request, tag, lambda: fetch(tag, lambda: packed(make().model_dump_json(), "application/json")))
+
+    def made() -> Page:
+        with context.snapshots.pinned(shown):
+            return packed(make().model_dump_json(), "application/json")
+
+    return answer(request, tag, lambda: context.answers.fetch(tag, made))
 
 
 def cursor_after(place: list[str | int]) -> str:
