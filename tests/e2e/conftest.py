@@ -66,6 +66,13 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 
 
 @contextmanager
+def loaded(page: Any) -> Iterator[None]:
+    """Wait until the page that a link or a form leads to is there as a whole: a click alone returns while it is read."""
+    with page.expect_navigation(wait_until="load"):
+        yield
+
+
+@contextmanager
 def swapped(page: Any) -> Iterator[None]:
     """Wait until a script has put a new part in its place."""
     page.evaluate(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.board.hosted import document, listening
+from tests.e2e.conftest import loaded
 from tests.e2e.test_submitting import _barriers
 
 from earmark.board.storage import Store
@@ -57,7 +58,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
 def sign_in(page: Any, tried: Tried, token: str) -> None:
     page.goto(f"{tried.address}/sign-in")
     page.get_by_label("Your token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -98,7 +100,8 @@ def test_several_are_decided_without_scripts(tried: Tried, open_page: Open) -> N
         page.locator(f'input[value="{id}"]').check()
     page.get_by_text("Decide about those that are chosen").click()
     page.get_by_label("Reason, which a rejection needs").first.fill("measured twice")
-    page.get_by_role("button", name="Reject them").click()
+    with loaded(page):
+        page.get_by_role("button", name="Reject them").click()
     assert page.get_by_text(": rejected").count() == 2
     states = {id: sent.state for id in (tried.again, tried.codec) if (sent := tried.store.submission(id))}
     assert set(states.values()) == {"rejected"}
