@@ -67,7 +67,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 
 @contextmanager
 def loaded(page: Any) -> Iterator[None]:
-    """Wait until the page that a link or a form leads to is there as a whole: a click alone returns while it is read."""
+    """Wait until the page that a link or a form leads to is there as a whole: a click alone returns before."""
     with page.expect_navigation(wait_until="load"):
         yield
 

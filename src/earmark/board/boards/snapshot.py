@@ -125,6 +125,7 @@ class Field:
     kinds: tuple[str, ...]  # `earmark.board.boards.codecs.ORDER`
     best: str = ""
     tried: Sequence[int] = ()  # settings of each line, where any system was tried under several
+    every_setting: bool = False  # whether a system has a line for each of its settings
 
     @cached_property
     def ranked(self) -> int:
@@ -200,7 +201,7 @@ class Snapshot:
     ) -> Snapshot:  # fmt: skip
         """A snapshot of columns whose `system` are places in `systems`; self-reported scores of `blind` ones are no
         measurements."""
-        known = without_claims(columns, blind)
+        known = without_claims(columns, blind, definition.subset_names if definition else ())
         lines, panels = build(known)
         definition = definition or derived_definition(board, measured_in(known), blind)
         return cls(board, generation, tuple(systems), lines, panels, definition, blind, offered)
@@ -218,7 +219,7 @@ class Snapshot:
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
         moved = {**columns, "system": [place[systems[number].id] for number in columns["system"]]}
-        fresh_lines, fresh = build(without_claims(moved, self.blind))
+        fresh_lines, fresh = build(without_claims(moved, self.blind, self.definition.subset_names))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
@@ -547,7 +548,8 @@ class Snapshot:
         setting = setting or self.usual_setting(metric)
         if setting == EACH or setting in self.settings(metric):
             # With one setting, "best", "each" and that one are the same lines.
-            setting = BEST if len(self.settings(metric)) == 1 and len(self.protocols(metric)) == 1 else setting
+            single = setting == EACH or len(self.protocols(metric)) == 1
+            setting = BEST if len(self.settings(metric)) == 1 and single else setting
         return self._field(metric, group, protocol, setting)
 
     @made_once
@@ -567,13 +569,26 @@ class Snapshot:
         kinds = tuple(self.kinds[place] for place in places.tolist())
         unknown = [not self.knows(lines[row]) for row in rows.tolist()]
         values[np.array(unknown, bool) | np.array(self.unranked, bool)[places]] = np.nan
+        if setting == EACH:  # whoever tries often has many lines: one setting alone is ranked
+            others = [lines[row].setting != self.usual_setting(metric) for row in rows.tolist()]
+            values[np.array(others, bool)] = np.nan
         if self.outside(metric, group):
             values[:] = np.nan
         better = 1.0 if self.definition.facts(metric).higher_is_better else -1.0
         ranks = ranks_by_kind(better * values, error, kinds)
         tried = self.best(metric, best).tried.tolist() if best else []
         return Field(
-            metric, group, panel, rows, places, mine, ranks, kinds, best, tried if max(tried, default=1) > 1 else ()
+            metric,
+            group,
+            panel,
+            rows,
+            places,
+            mine,
+            ranks,
+            kinds,
+            best,
+            tried if max(tried, default=1) > 1 else (),
+            setting == EACH,
         )
 
     @made_once

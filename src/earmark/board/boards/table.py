@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from earmark.board.boards.codecs import ANCHOR, ORDER, rates_of
 from earmark.board.boards.groups import Group
+from earmark.board.boards.isolation import isolation_words
 from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, STATUSES, Line, Means, Panel
 from earmark.board.boards.snapshot import BEST, SHOWN_ASIDE, Field, Snapshot, made_once
 from earmark.board.boards.view import PER_PAGE, SIZES, BoardView
@@ -32,6 +33,7 @@ Whole = NDArray[np.int64]
 
 HEATS = 8
 _NO_RANK = "no rank: "
+_RANKED_ONCE = "a system is ranked once, under its best setting or one that is chosen for all"
 _FEW_SUBSETS = " subsets; without "
 _NAMED = 100  # subsets in a help text
 """Steps between the worst and the best of a column, which has one more to itself."""
@@ -92,6 +94,7 @@ class TableRow(NamedTuple):
     bitrate: Bitrate | None = None
     tried: int = 1  # settings that the system was measured under, where the line is the best of them
     chosen: tuple[tuple[str, int], ...] = ()  # and the subsets of the mean that each was chosen for
+    isolation: str = ""  # of a codec that is ranked among the isolated: "stated" by its author, or "confirmed"
 
     @property
     def is_aside(self) -> bool:
@@ -405,6 +408,7 @@ def _rows(
             TableRow(
                 number, snapshot.systems[line.system], setting_of(line, choices), line.protocol, *rank, unranked,
                 origins[place], scored, field.kinds[place], rates.get(line.system), tried, choices,
+                isolation_words(snapshot)[line.system],
             )
         )  # fmt: skip
     return rows
@@ -453,6 +457,10 @@ def _lacking(snapshot: Snapshot, field: Field, place: int) -> str:
     panel, row = field.panel, int(field.rows[place])
     if why_not := snapshot.not_ranked(field.metric, field.group, snapshot.lines[panel.lines[row]]):
         return plain(f"{_NO_RANK}{why_not}", 300)
+    if field.every_setting and snapshot.lines[panel.lines[row]].setting != (
+        usual := snapshot.usual_setting(field.metric)
+    ):
+        return _NO_RANK + (_RANKED_ONCE if usual == BEST else f"systems are ranked under {usual}")
     status = dict(zip(field.group.subsets, panel.status[row, panel.columns(field.group.subsets)].tolist(), strict=True))
     lost = [name for name, code in status.items() if code == INCOMPLETE]
     if lost:

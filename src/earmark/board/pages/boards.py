@@ -15,6 +15,7 @@ from markupsafe import Markup
 from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.chosen import is_chosen
 from earmark.board.boards.costs import AXES
+from earmark.board.boards.isolation import isolation_words
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import BEST, EACH, Snapshot
 from earmark.board.boards.table import TablePage, facets, table
@@ -136,6 +137,7 @@ class Reader:
             "facts_of": self.facts_of, "metric_name": self.metric_name,
             "board_title": self.board_title, "rank_interval": rank_interval,
             "subset_address": subset_address, "bitrate_cell": bitrate_cell, "kind_badge": kind_badge,
+            "isolation_of": self.isolation_of,
         }  # fmt: skip
         return self._templates.get_template(name).render(**shared, **values)
 
@@ -146,6 +148,11 @@ class Reader:
     def facts_of(self, board: str, metric: str) -> Metric:
         """What a board knows of a metric."""
         return self.source.boards.current(board).definition.facts(metric)
+
+    def isolation_of(self, board: str, slug: str) -> str:
+        """Whose word it is that a codec was isolated: "stated", "confirmed", or "" for what is ranked otherwise."""
+        snapshot = self.source.boards.current(board)
+        return isolation_words(snapshot)[snapshot.places[slug]]
 
     def metric_name(self, board: str, metric: str) -> Markup:
         """A metric by the host's title, its name beside it."""

@@ -15,6 +15,8 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from earmark.board.boards.codecs import ANCHOR, RANKED
+from earmark.board.boards.isolation import BADGES as ISOLATION_BADGES
+from earmark.board.boards.isolation import WORDS as ISOLATION_WORDS
 from earmark.board.boards.table import HEATS, Bitrate, Cell, Column, MadeLines, TablePage, TableRow, setting_words
 from earmark.board.pages.summaries import metric_words, rank_interval
 from earmark.codecs.ranking import TITLES, standing_of, why_apart
@@ -29,11 +31,12 @@ SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTM
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
 _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
-KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, or printed in a paper"}
+KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, as their authors state or the host has seen, or printed in a paper"}
 KIND_BADGES = {"unknown": "isolation unknown", "unisolated": "not isolated", "faulty": "faulty", ANCHOR: "anchor"}
 _GROUPS = {BLIND: "Blind mean", "mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
 _MEANS = (BLIND, "mean")
 _LONG = 12  # letters under a heading, from which on they go to a second line
+_NO_TIER = "not told: its own interval is too wide to say whether it is level with systems of better means"
 _RANK_WORDS = "Two systems whose intervals overlap widely are not told apart by this board."
 _CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
     ("family", "Family", "", lambda card: card.family),
@@ -104,7 +107,7 @@ def _tiers_mixed(page: TablePage) -> bool:
     heading does, for it would hold lines of another tier."""
     if not _by_rank(page):
         return False
-    ranked = [row for row in page.rows if row.rank]
+    ranked = [row for row in page.rows if row.rank and row.tier]
     return any(one.kind == other.kind and one.tier > other.tier for one, other in pairwise(ranked))
 
 
@@ -114,7 +117,8 @@ def _cuts(rows: Sequence[TableRow], *, tiers: bool) -> Iterator[tuple[int, str]]
     lacking = {row.lacks_subsets for row in rows if not row.rank and not row.is_aside}
     for place, row in enumerate(rows):
         if row.rank:
-            words = _tier_words(row.tier) if tiers and row.tier else ""
+            # Of whose tier nothing is told stands where its mean is, under the heading above it.
+            words = _tier_words(row.tier) if tiers and row.tier else before if row.rank_low else ""
         elif row.is_aside:
             words = "Shown for comparison, not ranked"
         else:
@@ -267,7 +271,7 @@ def _line(
     return (
         f'<tr{level}><td class="pick">{box}</td>{rank}'
         f'<th scope="row" class="name"><a href="/b/{quote(view.board)}/s/{quote(row.system.slug)}">{_titled(card)}'
-        f"{kind_badge(card, row.kind)}{badge}{_small(row)}</th>{''.join(cells)}</tr>"
+        f"{kind_badge(card, row.kind, row.isolation)}{badge}{_small(row)}</th>{''.join(cells)}</tr>"
     )
 
 
@@ -299,8 +303,13 @@ def blind_badge(number: int | None) -> str:
     return f' <a {words}: policy and audit entry" href="/blind/audit/{number}">blind</a>'
 
 
-def kind_badge(card: SystemCard, kind: str) -> str:
-    """What a codec's results rest on, where that is not what it should be, with the reason."""
+def kind_badge(card: SystemCard, kind: str, isolation: str = "") -> str:
+    """What a codec's results rest on, with the reason where that is not what it should be.
+
+    `isolation` says whose word it is that a codec was isolated."""
+    if isolation:
+        words, why = ISOLATION_BADGES[isolation], ISOLATION_WORDS[isolation]
+        return f' <span class="badge {isolation}" title="{why}">{words}</span>'
     words = KIND_BADGES.get(kind, "")
     if not words:
         return ""
@@ -321,9 +330,9 @@ def bitrate_cell(bitrate: Bitrate | None) -> str:
 
 
 def rank_cell(
-    rank: int, low: int, high: int, unranked: str = "", of: int = 0, tier: int = 0, *, named: bool = False
+    rank: int, low: int, high: int, unranked: str = "", of: int = 0, tier: int | None = None, *, named: bool = False
 ) -> str:
-    """A rank with its interval as a `<td>`; `of` says among how many, and `tier` is shown where it is `named`."""
+    """A rank with its interval as a `<td>`; `of` says among how many, and `tier` is shown where it is `named`, or 0."""
     if not rank:
         return f'<td class="n rank gone" title="{escape(unranked or "no rank")}">{_DASH}</td>'
     field = f" of {of}" if of else ""
@@ -331,6 +340,8 @@ def rank_cell(
         return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
     level = '<span class="vh">, not told apart from the best</span>' if tier == 1 else ""
     shown = f"<small>tier {tier}</small>" if named and tier else ""
+    if tier == 0:
+        shown = f'<small title="{_NO_TIER}">no tier</small>'
     return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small>{shown}{level}</td>'
 
 

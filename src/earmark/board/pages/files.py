@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from earmark.board.boards.costs import Front
+from earmark.board.boards.isolation import BADGES as ISOLATION_BADGES
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
 from earmark.board.boards.table import Cell, TablePage
@@ -42,6 +43,7 @@ def table_columns(page: TablePage) -> dict[str, Sequence[Any]]:
         "system": [card.name for card in cards], "slug": [row.system.slug for row in rows],
         "setting": [row.setting for row in rows], "settings_tried": [row.tried for row in rows],
         "protocol": [row.protocol for row in rows], "kind": [row.kind for row in rows],
+        "isolation": [row.isolation for row in rows],
         "kbps": [row.bitrate.kbps if row.bitrate else None for row in rows],
         "unranked": [row.unranked for row in rows], "family": [card.family for card in cards],
         "parameters_m": [card.parameters_m for card in cards],
@@ -167,7 +169,8 @@ def table_latex(page: TablePage) -> str:
     for row in page.rows:
         interval = f" [{row.rank_low}–{row.rank_high}]" if row.rank_low else ""
         cells = [_cell_text(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)]
-        name = row.system.card.name + (f" ({KIND_BADGES[row.kind]})" if row.kind in KIND_BADGES else "")
+        reservation = ISOLATION_BADGES["stated"] if row.isolation == "stated" else KIND_BADGES.get(row.kind, "")
+        name = row.system.card.name + (f" ({reservation})" if reservation else "")
         rate = [f"{row.bitrate.kbps:.2f}" if row.bitrate else "–"] if page.codecs else []
         rows.append([f"{row.rank}{interval}" if row.rank else "–", name, row.setting, *rate, *cells])
     unit = " (%)" if of.percent else ""
