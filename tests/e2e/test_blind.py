@@ -12,7 +12,7 @@ import pytest
 from tests.blind.examples import code_package, onnx_package
 from tests.board.data_side import make_worker, write_sets
 from tests.board.serving import Serving, serving
-from tests.e2e.conftest import loaded
+from tests.e2e.conftest import loaded, take_pictures
 
 from earmark.blind.packages import archive
 from earmark.blind.worker import Worker
@@ -97,5 +97,8 @@ def test_pages_of_blind_evaluation_have_no_serious_barriers(field: Field, open_p
         page = open_page(color_scheme=scheme, width=1280 if scheme == "light" else 375)
         for address in ("/blind", "/blind/submit", "/blind/audit", "/blind/audit/1"):
             page.goto(field.board.address + address)
+            if scheme == "light":
+                take_pictures(page, address)
+                page.emulate_media(color_scheme=scheme)
             found = Axe().run(page).response["violations"]
             assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == [], address

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.board.hosted import document, listening
-from tests.e2e.conftest import loaded
+from tests.e2e.conftest import loaded, take_pictures
 from tests.e2e.test_submitting import _barriers
 
 from earmark.board.storage import Store
 from earmark.submissions import SystemCard
 
 Open = Callable[..., Any]
-_SHOTS = os.environ.get("EARMARK_SHOTS", "")
-"""A folder to which the pages are written as images, to be looked at."""
 
 
 class Tried:
@@ -73,6 +69,7 @@ def test_pages_of_hosts_have_no_serious_barriers(tried: Tried, open_page: Open, 
         ),
         tried.author_token: (
             "mine", f"drafts/{tried.draft}", "b/birds/s/mine/correct", "contact/confirm?code=x", "submit",
+            f"submissions/{tried.pending}", "nowhere",
         ),
     }  # fmt: skip
     serious = []
@@ -83,9 +80,9 @@ def test_pages_of_hosts_have_no_serious_barriers(tried: Tried, open_page: Open, 
             page.goto(f"{tried.address}/{path}")
             for summary in page.locator("main summary").all()[:4]:
                 summary.click()
-            if _SHOTS:
-                name = path.partition("?")[0].replace("/", "-")
-                page.screenshot(path=Path(_SHOTS) / f"{name}-{theme}-{width}.png", full_page=True)
+            if (theme, width) == ("light", 1280):
+                take_pictures(page, f"signed-in {path}")
+                page.emulate_media(color_scheme=theme)
             serious += _barriers(axe, page)
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{path} is {wide} pixels too wide"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.board.hosted import document
 from tests.board.serving import Serving
-from tests.e2e.conftest import loaded, swapped
+from tests.e2e.conftest import loaded, swapped, take_pictures
 
 from earmark.submissions import Document
 
@@ -165,6 +165,8 @@ def test_axe_finds_nothing_serious_and_only_tables_scroll_sideways(open_page: Ca
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light")
         page.goto(address + path)
+        take_pictures(page, path)
+        page.emulate_media(color_scheme="light")
         for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
             page.emulate_media(color_scheme=scheme)
             told = axe.run(page, options={"resultTypes": ["violations"], **rules}).response

@@ -34,7 +34,7 @@ from earmark.board.pages.cells import (
 from earmark.board.pages.choosing import TICKED, subset_boxes
 from earmark.board.pages.markdown import markdown, titled
 from earmark.board.pages.metric_words import titled_metric
-from earmark.board.pages.previews import Preview, table_preview
+from earmark.board.pages.previews import Preview, picture_address, table_preview
 from earmark.board.pages.summaries import (
     blind_words,
     counts,
@@ -190,9 +190,12 @@ class Reader:
     def site_title(self) -> str:
         return str(self._templates.env.globals["title"])
 
-    def preview(self, title: str, description: str, path: str) -> Preview:
-        """What other sites show of a link to a page; without a title of its own, that of the site."""
-        return Preview(title or self.site_title, description, f"{self.base_url}{path}" if self.base_url else "")
+    def preview(self, title: str, description: str, path: str, board: str = "") -> Preview:
+        """What other sites show of a link to a page; without a title of its own, that of the site. With the picture of
+        the board that it is of."""
+        address = f"{self.base_url}{path}" if self.base_url else ""
+        picture = picture_address(self.source.boards.current(board), self.base_url) if board else ""
+        return Preview(title or self.site_title, description, address, picture=picture)
 
     def _card(self, name: str) -> dict[str, Any]:
         """A board on the front page: what it is, its leaders, when it changed last, until when it takes scores."""

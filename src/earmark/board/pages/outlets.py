@@ -43,11 +43,11 @@ def site_feed(reader: Reader) -> Page:
 
 def board_feed(reader: Reader, board: str) -> Page:
     """What changed on one board."""
-    _open_board(reader, board)
+    open_board(reader, board)
     return _feed(reader, [board], board_address(board), reader.board_title(board))
 
 
-def _open_board(reader: Reader, board: str) -> Snapshot:
+def open_board(reader: Reader, board: str) -> Snapshot:
     """A board that everybody may read: what is shown on other pages has no reader of its own."""
     snapshot = reader.source.boards.current(board)
     if snapshot.definition.private:
@@ -88,7 +88,7 @@ def _entry(reader: Reader, item: NewsItem) -> Entry:
 
 def badge(reader: Reader, board: str, slug: str, items: Items) -> Page:
     """Where a system stands, as a small picture for its README: the rank with its interval, or the tier."""
-    snapshot = _open_board(reader, board)
+    snapshot = open_board(reader, board)
     system = snapshot.system(slug)
     given = dict(items)
     show = given.get("show", "rank")
@@ -144,7 +144,7 @@ def _length(text: str) -> float:
 
 def embed(reader: Reader, board: str, items: Items) -> Page:
     """The first lines of a view of the table, for a frame on another page: no form, no script, no cookie."""
-    snapshot = _open_board(reader, board)
+    snapshot = open_board(reader, board)
     lines = dict(items).get("lines", str(_LINES))
     if not (lines.isascii() and lines.isdigit() and 1 <= int(lines[:9]) <= _MOST_LINES):
         raise UsageError(f'"lines" is a number from 1 to {_MOST_LINES}, not "{lines}".')

@@ -78,7 +78,7 @@ def _shared(
     if reader.base_url and not reader.frozen and not snapshot.definition.private:
         target = f"{reader.base_url}{address}"
         badge = {"words": words, "markdown": f"[![{plain(named, 200)}]({target}/badge.svg)]({target})"}
-    return {"badge": badge, "preview": reader.preview(named, f"{words}.", address)}
+    return {"badge": badge, "preview": reader.preview(named, f"{words}.", address, snapshot.board)}
 
 
 def _tried(own: OwnRows) -> int:
