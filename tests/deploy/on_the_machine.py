@@ -65,8 +65,11 @@ def started_unit(**settings: str) -> Iterator[Started]:
 
 
 @contextmanager
-def started_proxy(kind: str, sites: str = f"import {DEPLOY / 'Caddyfile'}\n") -> Iterator[ssl.SSLContext]:
-    """nginx as Debian starts it, or Caddy with its sites; and what trusts its certificate."""
+def started_proxy(
+    kind: str, sites: str = f"import {DEPLOY / 'Caddyfile'}\n", page: str = f"https://{HOST}/"
+) -> Iterator[ssl.SSLContext]:
+    """nginx as Debian starts it, or Caddy with its sites, once a page of the board is there (Caddy looks after its
+    health first); and what trusts its certificate."""
     if kind == "nginx":
         proxy = Started([NGINX, "-c", "/etc/nginx/nginx.conf", "-g", "daemon off;"], HOME / "nginx.log")
         authority = CERTIFICATES / "fullchain.pem"
@@ -78,7 +81,7 @@ def started_proxy(kind: str, sites: str = f"import {DEPLOY / 'Caddyfile'}\n") ->
         proxy = Started(command, HOME / "caddy.log", {"XDG_DATA_HOME": str(HOME)})
         authority = HOME / "caddy" / "pki" / "authorities" / "local" / "root.crt"
     try:
-        proxy.wait_for(lambda: httpx.get(f"https://{HOST}/", verify=_trust(authority), timeout=30).status_code < 500)
+        proxy.wait_for(lambda: httpx.get(page, verify=_trust(authority), timeout=30).status_code < 500)
         trust = _trust(authority)
         os.environ["SSL_CERT_FILE"] = str(authority)
         yield trust
@@ -224,7 +227,7 @@ def test_under_path(tmp_path: Path) -> None:
         for number, (kind, inside) in enumerate(proxies):
             if kind == "nginx":
                 file.write_text(_OTHER_SITE.format(host=HOST, certificates=CERTIFICATES, board=inside), "utf-8")
-            with started_proxy(kind, inside) as trust, httpx.Client(verify=trust, timeout=60) as client:
+            with started_proxy(kind, inside, f"{base}/readyz") as trust, httpx.Client(verify=trust, timeout=60) as client:
                 assert client.get(f"https://{HOST}/").text == "another site"
                 moved = client.get(base)
                 assert moved.status_code in (301, 308)

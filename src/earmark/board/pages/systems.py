@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
         "provenances": [name for name in provenances if name != "blind"],
         "blind_badge": blind_badge(reader.audited(snapshot).get(system.id)) if "blind" in provenances else "",
         "standings": [], "metric": "", "kind": kind, "isolation": isolation,
-        "apart": _apart(card, kind),
+        "apart": _apart(card, kind), "exports": _exports(board, slug),
     }  # fmt: skip
     if own:
         values |= _scored(snapshot, system, own, dict(items))
@@ -79,6 +80,15 @@ def _shared(
         target = f"{reader.base_url}{address}"
         badge = {"words": words, "markdown": f"[![{plain(named, 200)}]({target}/badge.svg)]({target})"}
     return {"badge": badge, "preview": reader.preview(named, f"{words}.", address, snapshot.board)}
+
+
+def _exports(board: str, slug: str) -> str:
+    """The commands that make files for other places of the score table that this page offers."""
+    table = f"{board}-{slug}.csv"
+    return "\n".join(
+        f"earmark export {shlex.quote(table)} --as {kind} --into {kind}{more}"
+        for kind, more in (("hf", " --card README.md"), ("mteb", ""), ("eee", " --organisation NAME"))
+    )
 
 
 def _tried(own: OwnRows) -> int:
