@@ -37,7 +37,7 @@ class Started:
             told = {**os.environ, **(environment or {})}
             self.process = subprocess.Popen(command, stdout=stream, stderr=stream, env=told)
 
-    def wait_for(self, answers: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_for(self, answers: Callable[[], bool], seconds: float = 120) -> None:
         until = time.monotonic() + seconds
         while True:
             with contextlib.suppress(OSError, httpx.TransportError):
@@ -227,7 +227,8 @@ def test_under_path(tmp_path: Path) -> None:
         for number, (kind, inside) in enumerate(proxies):
             if kind == "nginx":
                 file.write_text(_OTHER_SITE.format(host=HOST, certificates=CERTIFICATES, board=inside), "utf-8")
-            with started_proxy(kind, inside, f"{base}/readyz") as trust, httpx.Client(verify=trust, timeout=60) as client:
+            running = started_proxy(kind, inside, f"{base}/readyz")
+            with running as trust, httpx.Client(verify=trust, timeout=60) as client:
                 assert client.get(f"https://{HOST}/").text == "another site"
                 moved = client.get(base)
                 assert moved.status_code in (301, 308)
