@@ -2,6 +2,7 @@
 
     python benchmarks/board_flood.py                  120 costly checks a minute for 30 s, then 10 at once
     python benchmarks/board_flood.py --seconds 10
+    python benchmarks/board_flood.py --addresses 120  from so many addresses, as a proxy that is trusted tells them
 
 It starts `earmark serve` on a free port of this machine, and asks nobody else. A costly check is a Parquet file of some
 kilobytes: 5,000 different rows, as many as are read without a token; 100,000 equal ones, refused from a look at their
@@ -79,9 +80,10 @@ def honest(number: int) -> bytes:
     return json.dumps({**whole, "scores": rows}).encode()
 
 
-def asked(address: str, data: bytes, kind: str, token: str = "") -> tuple[int, float]:
-    """The status of an answer, and how long it took."""
+def asked(address: str, data: bytes, kind: str, token: str = "", asker: str = "") -> tuple[int, float]:
+    """The status of an answer, and how long it took; `asker` is the address that a proxy on this machine would tell."""
     headers = {"Content-Type": kind, **({"Authorization": f"Bearer {token}"} if token else {})}
+    headers |= {"X-Forwarded-For": asker} if asker else {}
     began = time.perf_counter()
     try:
         with urllib.request.urlopen(urllib.request.Request(address, data, headers), timeout=60) as answer:
@@ -93,14 +95,16 @@ def asked(address: str, data: bytes, kind: str, token: str = "") -> tuple[int, f
     return status, time.perf_counter() - began
 
 
-def measure(address: str, token: str, seconds: float) -> Flood:
-    """Submit once a second: alone, in the flood, and while ten costly checks are asked for at once."""
+def measure(address: str, token: str, seconds: float, addresses: int = 1) -> Flood:
+    """Submit once a second: alone, in the flood, and while ten costly checks are asked for at once, from so many
+    addresses in turn."""
     bombs, answers = costly_checks(), Counter[int]()
     numbers = iter(range(1_000_000))
 
     def check(number: int) -> None:
         kind = "application/vnd.apache.parquet"
-        answers[asked(f"{address}/v1/submissions/validate", bombs[number % len(bombs)], kind)[0]] += 1
+        asker = f"198.51.100.{number % addresses}" if addresses > 1 else ""
+        answers[asked(f"{address}/v1/submissions/validate", bombs[number % len(bombs)], kind, asker=asker)[0]] += 1
 
     def submit() -> float:
         status, took = asked(f"{address}/v1/submissions", honest(next(numbers)), "application/json", token)
@@ -144,6 +148,7 @@ def measure(address: str, token: str, seconds: float) -> Flood:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30.0, help="how long the flood lasts (default: 30)")
+    parser.add_argument("--addresses", type=int, default=1, help="from how many addresses it comes, at most 250")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="earmark-flood-") as folder:
         log = Path(folder) / "log"
@@ -155,7 +160,7 @@ def main() -> None:
             address = server.stdout.readline().strip()
             found = _TOKEN.search(log.read_text("utf-8"))
             assert found is not None, log.read_text("utf-8")
-            print("\n".join(measure(address, found[1], args.seconds).lines()))
+            print("\n".join(measure(address, found[1], args.seconds, min(250, args.addresses)).lines()))
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait(30)

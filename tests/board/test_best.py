@@ -195,6 +195,33 @@ def test_distances_are_those_of_geometry() -> None:
     assert set(DISTANCES) - {""} == set(spaces.DISTANCES)
 
 
+def test_many_settings_on_lines_of_their_own_gain_no_rank() -> None:
+    """Sixty settings of chance: the view that shows them all ranks none of them, or the host's own setting alone."""
+    from dataclasses import replace
+
+    rng = np.random.default_rng(0)
+    many = {"+".join((distance, correction)): rng.uniform(0, 1, 4).tolist()
+            for distance in ("cosine", "euclidean", "spearman") for correction in ("none", "csls", "ls")}  # fmt: skip
+    whole = board(
+        {"often": many, "once": {"cosine": [0.5] * 4}, "twice": {"cosine": [0.4] * 4, "euclidean": [0.6] * 4}}
+    )
+    rows = shown(whole, setting="each").rows
+    assert len(rows) == 12
+    assert {(row.rank, row.tier, row.rank_low) for row in rows} == {(0, 0, 0)}
+    assert {row.unranked for row in rows} == {
+        "no rank: a system is ranked once, under its best setting or one that is chosen for all"
+    }
+    means = [row.cells[0].value for row in rows]
+    assert means == sorted(means, reverse=True)  # what was tried is still seen
+    defined = replace(whole.definition, setting="cosine")
+    fixed = replace(whole, definition=defined, _made={}, _passing={}, _few={}, _locks={})
+    ranked = [(row.setting, row.rank) for row in shown(fixed, setting="each").rows if row.rank]
+    assert [setting for setting, _ in ranked] == ["cosine"] * 3
+    assert [rank for _, rank in ranked] == [1, 2, 3]
+    other = next(row for row in shown(fixed, setting="each").rows if row.setting == "euclidean")
+    assert other.unranked == "no rank: systems are ranked under cosine"
+
+
 def test_a_host_may_fix_the_setting() -> None:
     from dataclasses import replace
 

@@ -6,6 +6,7 @@ import html
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 from tests.board.documents import row
@@ -20,6 +21,7 @@ from earmark.board.records import User
 from earmark.board.refusals import Conflict
 from earmark.board.storage import Store
 from earmark.cli import main
+from earmark.definitions import BoardSubset, Definition
 from earmark.scores import Row, Scores
 from earmark.submissions import Document, Refused, SystemCard, check, rules
 
@@ -44,7 +46,19 @@ def test_self_reported_measurements_of_blind_subsets_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["hu4", "HU-4", "HU 4", "HU_4", "\u041dU4", "HU\uff14", "HU\u20114", "mean:HU4", "mean: blind", "Mean:Blind"],
+    [
+        "hu4",
+        "HU-4",
+        "HU 4",
+        "HU_4",
+        "\u041dU4",
+        "HU\uff14",
+        "HU\u20114",
+        "H\u00da4",
+        "mean:HU4",
+        "mean: blind",
+        "Mean:Blind",
+    ],
 )
 def test_a_name_that_reads_like_a_blind_subset_is_a_claim_too(name: str) -> None:
     for board in ("vocsim", "mine"):
@@ -54,6 +68,26 @@ def test_a_name_that_reads_like_a_blind_subset_is_a_claim_too(name: str) -> None
         assert [one.pointer for one in found] == ["/scores/0/subset"], board
         assert f'"{name}" reads like "' in found[0].message
     assert check(document).problems == []  # nothing is blind on this board before it was announced
+
+
+@pytest.mark.parametrize("name", ["HWl", "HWI", "hwı", "HW|", "mean: HWl"])
+def test_letters_that_look_like_digits_make_no_other_subset(name: str) -> None:
+    sent = Document.of(
+        Scores((row(0.9, subset=name), row(0.5, subset="birds"))), board="mine", cards=[SystemCard("model")]
+    )
+    assert [one.code for one in check(sent, announced=("HW1",)).problems] == ["blind_subset"]
+    # Where it came before the host announced anything, it is no measurement from then on.
+    whole = Snapshot.of_scores("mine", sent.scores, blind=["HW1"])
+    there = np.isfinite(whole.panel("P@1").measured())
+    assert [subset for subset, column in zip(whole.panel("P@1").subsets, there.T, strict=True) if column.any()] == [
+        "birds"
+    ]
+    # A public subset of the host's own that looks like a blind one is what its host says it is.
+    own = {"mine": Definition("mine", subsets=(BoardSubset(name.removeprefix("mean: ")), BoardSubset("birds")))}
+    named = Document.of(
+        Scores((row(0.9, subset=name.removeprefix("mean: ")),)), board="mine", cards=[SystemCard("model")]
+    )
+    assert check(named, own, announced=("HW1",)).problems == []
 
 
 @pytest.mark.parametrize("name", ["HU41", "HU", "blind", "blind date", "mean:public", "HU4.5"])

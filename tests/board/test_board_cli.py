@@ -157,7 +157,10 @@ def test_what_would_change_and_several_decisions(run: Run, sqlite_url: str) -> N
     code, out, _ = run("outlook", ids[1])
     assert code == 0
     assert "1 of 2" in out
-    assert "m0 0.5" in out  # the best so far
+    assert "m0 50.0" in out  # the best so far, in percent as everywhere
+    assert "P@1 (%)" in out
+    assert "60.0" in out
+    assert "0.6" not in out
     seen = json.loads(run("outlook", ids[1], "--json")[1])
     assert (seen["standings"][0]["after"]["rank"], seen["rows"][0]["best"]) == (1, 0.5)
     assert run("outlook", "nothing")[0] == 1

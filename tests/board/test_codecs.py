@@ -105,6 +105,34 @@ def test_each_kind_is_ranked_by_itself_below_the_isolated_ones(made: Snapshot) -
     assert (shape.kind, shape.bitrate.kbps, shape.bitrate.stated) == ("", 23.5, False)
 
 
+def test_isolation_is_the_authors_word_until_the_host_has_measured_it(made: Snapshot, reader: Reader) -> None:
+    rows_of = {row.system.card.name: row for row in table(made, BoardView.parse(made, ())).rows}
+    assert {name: row.isolation for name, row in rows_of.items()} == dict.fromkeys(CODECS, "") | dict.fromkeys(
+        ("fine@12", "fine@24", "plain", "failing"), "stated"
+    )
+    assert LineShape.model_validate(rows_of["plain"]).isolation == "stated"
+    assert text_of(reader.board("codec")).count(">isolation stated<") == 4
+    file = {row["system"]: row for row in csv.DictReader(io.StringIO(text_of(reader.board_file("codec", (), "csv"))))}
+    assert (file["plain"]["isolation"], file["cheat"]["isolation"]) == ("stated", "")
+    assert "plain (isolation stated)" in text_of(reader.board_file("codec", (), "tex"))
+    assert "full, stated by the author" in text_of(system_page(reader, "codec", "plain"))
+    for page in (
+        compare_page(reader, "codec", [("s", "plain"), ("s", "fine-12")]),
+        pareto_page(reader, "codec", [("x", "kbps")]),
+        subset_page(reader, "codec", "birds"), system_page(reader, "codec", "plain"),
+    ):  # fmt: skip
+        assert ">isolation stated<" in text_of(page)
+    for provenance, word in (("reproduced", "confirmed"), ("blind", "confirmed"), ("self-reported", "stated")):
+        again = Snapshot.of_scores("codec", rows(), {s.card.name: s.card for s in made.systems}, provenance=provenance)
+        lines = table(again, BoardView.parse(again, ())).rows
+        assert {row.isolation for row in lines if row.system.card.name == "plain"} == {word}
+    host = Reader(Source(One(Snapshot.of_scores(
+        "codec", rows(), {system.card.name: system.card for system in made.systems}, provenance="reproduced"
+    ))), page_templates("Board"))  # fmt: skip
+    assert ">isolated<" in text_of(host.board("codec"))
+    assert "full, confirmed by the host" in text_of(system_page(host, "codec", "plain"))
+
+
 def test_what_is_ranked_apart_is_on_no_front_and_anchors_are_lines(made: Snapshot) -> None:
     front = pareto(made, "kbps")
     assert {point.system.card.name for point in front.points if point.front} == {"fine@12", "fine@24"}

@@ -143,6 +143,18 @@ def test_mail_is_sent_to_addresses_that_were_confirmed(store: Store, ada: User, 
     assert "Reason: why not" in text
 
 
+def test_the_thread_of_notices_ends_with_the_server(tmp_path: Path) -> None:
+    """Else it asks a database that is gone, and logs that it is."""
+
+    def couriers() -> set[int | None]:
+        return {thread.ident for thread in threading.enumerate() if thread.name == "courier"}
+
+    before = couriers()
+    with hosted(tmp_path, webhooks="any"):
+        assert couriers() - before
+    assert couriers() <= before
+
+
 def test_codes_are_not_sent_without_end(store: Store, ada: User) -> None:
     store.set_contact(ada, "victim@example.org", "")
     for _ in range(3):
@@ -201,6 +213,9 @@ def test_the_page_takes_an_address_and_confirms_it(tmp_path: Path) -> None:
 def test_a_board_without_a_mail_server_asks_for_no_address(tmp_path: Path) -> None:
     with hosted(tmp_path, webhooks="off") as board:
         sign_in(board, board.author_token)
-        assert "Where you are told" not in page(board, "/mine")
+        shown = page(board, "/mine")
+        assert "Make a private feed" in shown  # which needs neither
+        assert "Mail address" not in shown
+        assert "Webhook" not in shown
         assert post(board, "/contact", "/mine", mail="ada@example.org").status_code == 422
         assert post(board, "/contact", "/mine", webhook="https://example.org").status_code == 422

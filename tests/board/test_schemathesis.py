@@ -56,6 +56,8 @@ def api(board: Hosted) -> Any:
 def test_no_request_is_answered_with_a_defect(board: Hosted, api: Any, method: str, path: str) -> None:
     there = {"board": "vocsim", "slug": "one", "submission": board.store.submissions(limit=1)[0].id, "token": 1_000}
     there["system"] = there["slug"]
+    moderator = next(user for user in board.store.users() if user.moderates)
+    there["draft"] = board.store.save_draft(document("kept"), moderator).id if "{draft}" in path else ""
     there["job"] = board.store.jobs(board.store.users()[1])[0].id
     # A moderator may do everything but a worker's work: so the request gets furthest.
     headers = board.worker if path.startswith("/v1/blind") else board.moderator

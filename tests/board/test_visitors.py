@@ -142,6 +142,25 @@ def test_where_means_mix_tiers_each_line_says_its_own_and_no_heading_does() -> N
     assert "<small>tier" not in first
 
 
+def test_a_line_whose_interval_is_too_wide_is_told_to_be_in_no_tier() -> None:
+    """Below three subsets errors are what authors state: one who states none of use is level with nobody."""
+    errors = {"first": 0.002, "second": 0.002, "vague": 0.4, "third": 0.002}
+    rows = tuple(
+        Row(suite="few", subset="one", system=name, metric="P@1", value=value, low=value - error, high=value + error)
+        for value, (name, error) in zip((0.8, 0.7, 0.6, 0.5), errors.items(), strict=True)
+    )  # fmt: skip
+    snapshot = Snapshot.of_scores("few", Scores(rows))
+    lines = {row.system.card.name: row for row in table(snapshot, BoardView.parse(snapshot, ())).rows}
+    assert {name: line.tier for name, line in lines.items()} == {"first": 1, "second": 2, "vague": 0, "third": 3}
+    assert (lines["vague"].rank, lines["vague"].rank_low, lines["vague"].rank_high) == (3, 1, 4)
+    page = reader(snapshot).board("few").body.decode()
+    labels = re.findall(r'<tr class="tier"><th[^>]*><span>([^<]+)', page)
+    assert [label.split(":")[0] for label in labels] == ["Not told apart from the best", "Tier 2", "Tier 3"]
+    assert page.count(">no tier</small>") == 1
+    alone = reader(snapshot).board("few", [("tier", "1")]).body.decode()
+    assert "vague" not in alone
+
+
 def test_a_metric_of_the_hosts_own_is_written_and_turned_as_the_host_says() -> None:
     rows = [
         Row(suite="own", subset=subset, system=name, metric="slips", value=value)

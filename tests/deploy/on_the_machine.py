@@ -37,7 +37,7 @@ class Started:
             told = {**os.environ, **(environment or {})}
             self.process = subprocess.Popen(command, stdout=stream, stderr=stream, env=told)
 
-    def wait_for(self, answers: Callable[[], bool], seconds: float = 60) -> None:
+    def wait_for(self, answers: Callable[[], bool], seconds: float = 120) -> None:
         until = time.monotonic() + seconds
         while True:
             with contextlib.suppress(OSError, httpx.TransportError):
@@ -65,22 +65,23 @@ def started_unit(**settings: str) -> Iterator[Started]:
 
 
 @contextmanager
-def started_proxy(kind: str) -> Iterator[ssl.SSLContext]:
-    """nginx as Debian starts it, or Caddy; and what trusts its certificate."""
+def started_proxy(
+    kind: str, sites: str = f"import {DEPLOY / 'Caddyfile'}\n", page: str = f"https://{HOST}/"
+) -> Iterator[ssl.SSLContext]:
+    """nginx as Debian starts it, or Caddy with its sites, once a page of the board is there (Caddy looks after its
+    health first); and what trusts its certificate."""
     if kind == "nginx":
         proxy = Started([NGINX, "-c", "/etc/nginx/nginx.conf", "-g", "daemon off;"], HOME / "nginx.log")
         authority = CERTIFICATES / "fullchain.pem"
     else:
         # Certificates of its own making: the others come from the Internet.
         file = HOME / "Caddyfile"
-        file.write_text(
-            f"{{\n\tlocal_certs\n\tskip_install_trust\n\tadmin off\n}}\nimport {DEPLOY / 'Caddyfile'}\n", "utf-8"
-        )
+        file.write_text(f"{{\n\tlocal_certs\n\tskip_install_trust\n\tadmin off\n}}\n{sites}", "utf-8")
         command = ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)]
         proxy = Started(command, HOME / "caddy.log", {"XDG_DATA_HOME": str(HOME)})
         authority = HOME / "caddy" / "pki" / "authorities" / "local" / "root.crt"
     try:
-        proxy.wait_for(lambda: httpx.get(f"https://{HOST}/", verify=_trust(authority), timeout=30).status_code < 500)
+        proxy.wait_for(lambda: httpx.get(page, verify=_trust(authority), timeout=30).status_code < 500)
         trust = _trust(authority)
         os.environ["SSL_CERT_FILE"] = str(authority)
         yield trust
@@ -210,14 +211,24 @@ _TAKEN_AWAY = """location /leaderboard/ {
     }"""
 
 
+_WITH_CADDY = f"""{HOST} {{
+	import {DEPLOY / "Caddyfile-path"}
+	respond "another site"
+}}
+"""
+
+
 def test_under_path(tmp_path: Path) -> None:
     base = f"https://{HOST}/leaderboard"
     file = HOME / "made" / "conf.d" / "earmark-board.conf"
+    proxies = (("nginx", f"include {DEPLOY / 'nginx-path.conf'};"), ("nginx", _TAKEN_AWAY), ("caddy", _WITH_CADDY))
     with started_unit(EARMARK_BOARD_URL=base, EARMARK_BOARD_BLIND="1") as board:
         token = token_of(board)
-        for number, inside in enumerate((f"include {DEPLOY / 'nginx-path.conf'};", _TAKEN_AWAY)):
-            file.write_text(_OTHER_SITE.format(host=HOST, certificates=CERTIFICATES, board=inside), "utf-8")
-            with started_proxy("nginx") as trust, httpx.Client(verify=trust, timeout=60) as client:
+        for number, (kind, inside) in enumerate(proxies):
+            if kind == "nginx":
+                file.write_text(_OTHER_SITE.format(host=HOST, certificates=CERTIFICATES, board=inside), "utf-8")
+            running = started_proxy(kind, inside, f"{base}/readyz")
+            with running as trust, httpx.Client(verify=trust, timeout=60) as client:
                 assert client.get(f"https://{HOST}/").text == "another site"
                 moved = client.get(base)
                 assert moved.status_code in (301, 308)
@@ -234,4 +245,4 @@ def test_under_path(tmp_path: Path) -> None:
                 else:
                     assert client.get(f"{base}/metrics").status_code == 404
                     check_bodies(client, base, token)
-                    check_askers(base, trust, ("127.0.3.1", "127.0.3.2"))
+                    check_askers(base, trust, (f"127.0.{3 + number}.1", f"127.0.{3 + number}.2"))

@@ -5,9 +5,12 @@ Where there is no Chromium the tests are skipped with a reason; `scripts/service
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +66,31 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+SIZES = (1280, 390)
+THEMES = ("light", "dark")
+
+
+def take_pictures(page: Any, name: str) -> None:
+    """Write the page as images, in two widths and two themes, into the folder that EARMARK_SHOTS names, if it does."""
+    if not (folder := os.environ.get("EARMARK_SHOTS", "")):
+        return
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") or "front"
+    before = page.viewport_size
+    for width in SIZES:
+        for theme in THEMES:
+            page.set_viewport_size({"width": width, "height": 900 if width > 500 else 844})
+            page.emulate_media(color_scheme=theme)
+            page.screenshot(path=Path(folder) / f"{plain}--{width}-{theme}.png", full_page=True)
+    page.set_viewport_size(before)
+
+
+@contextmanager
+def loaded(page: Any) -> Iterator[None]:
+    """Wait until the page that a link or a form leads to is there as a whole: a click alone returns before."""
+    with page.expect_navigation(wait_until="load"):
+        yield
 
 
 @contextmanager

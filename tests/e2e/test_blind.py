@@ -12,6 +12,7 @@ import pytest
 from tests.blind.examples import code_package, onnx_package
 from tests.board.data_side import make_worker, write_sets
 from tests.board.serving import Serving, serving
+from tests.e2e.conftest import loaded, take_pictures
 
 from earmark.blind.packages import archive
 from earmark.blind.worker import Worker
@@ -54,13 +55,16 @@ def test_from_a_package_to_a_badge(field: Field, open_page: Open, tmp_path: Path
     page = open_page()
 
     page.goto(f"{field.board.address}/blind/submit")
-    page.locator("main").get_by_role("link", name="sign in").click()
+    with loaded(page):
+        page.locator("main").get_by_role("link", name="sign in").click()
     page.get_by_label("Your token").fill(field.token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(re.compile("/blind/submit"))
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
+    assert "/blind/submit" in page.url
     page.get_by_label("Package").set_input_files(sent)
-    page.get_by_role("button", name="Send").click()
-    page.wait_for_url(re.compile("/blind/jobs/"))
+    with loaded(page):
+        page.get_by_role("button", name="Send").click()
+    assert "/blind/jobs/" in page.url
     job = page.url.partition("?")[0]
     assert page.locator("h1 .badge").inner_text() == "queued"
     assert "Queued as first" in page.locator("#job").inner_text()
@@ -72,13 +76,15 @@ def test_from_a_package_to_a_badge(field: Field, open_page: Open, tmp_path: Path
     page.goto(f"{field.board.address}/b/field")
     line = page.locator("#results tbody tr", has_text=name)
     assert re.search(r"\d", line.inner_text())
-    line.get_by_role("link", name=re.compile("^blind", re.IGNORECASE)).click()
-    page.wait_for_url(re.compile(r"/blind/audit/\d+"))
+    with loaded(page):
+        line.get_by_role("link", name=re.compile("^blind", re.IGNORECASE)).click()
+    assert re.search(r"/blind/audit/\d+", page.url)
     assert name in page.locator("main").inner_text()
     figures = page.locator("main table").first.inner_text()
     assert all(word in figures for word in ("HX1", "HX2", "P@1", "P@5", "GSR"))
-    page.locator("main dl a", has_text=re.compile("[0-9a-f]{8}")).first.click()
-    page.wait_for_url(re.compile("/blind/policy/"))
+    with loaded(page):
+        page.locator("main dl a", has_text=re.compile("[0-9a-f]{8}")).first.click()
+    assert "/blind/policy/" in page.url
     assert "What leaves" in page.locator("main").inner_text()
     for text in (page.content(), figures):
         assert "word0" not in text  # no label, and no name of a file
@@ -91,5 +97,8 @@ def test_pages_of_blind_evaluation_have_no_serious_barriers(field: Field, open_p
         page = open_page(color_scheme=scheme, width=1280 if scheme == "light" else 375)
         for address in ("/blind", "/blind/submit", "/blind/audit", "/blind/audit/1"):
             page.goto(field.board.address + address)
+            if scheme == "light":
+                take_pictures(page, address)
+                page.emulate_media(color_scheme=scheme)
             found = Axe().run(page).response["violations"]
             assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == [], address

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.board.serving import Serving
+from tests.e2e.conftest import take_pictures
 
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.pages.boards import Source
@@ -116,6 +117,9 @@ def test_names_in_figures_cover_no_other_name(
     for width in (1280, 390):
         page = open_page(width=width, color_scheme=scheme, bypass_csp=True)
         page.goto(f"{address}{path}")
+        if path.endswith("embed") and width > 500 and scheme == "light":
+            take_pictures(page, path)
+            page.emulate_media(color_scheme=scheme)
         boxes = page.locator("svg.chart .labels text").evaluate_all(
             "all => all.map(each => each.getBoundingClientRect()).filter(b => b.width > 0)"
             ".map(b => [b.left, b.top + 3, b.right, b.bottom - 3])"
@@ -139,6 +143,7 @@ def test_a_frozen_copy_searches_sorts_and_filters_and_its_address_keeps_it(
 ) -> None:
     page = open_page()
     page.goto(f"{web_space[0]}/frozen/b/vocsim/index.html")
+    take_pictures(page, "frozen copy")
     whole = _lines(page)
     assert len(whole) == 43
     assert page.locator("#results tr.tier").count() > 0

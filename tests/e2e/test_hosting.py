@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.board.hosted import document, listening
+from tests.e2e.conftest import loaded, take_pictures
 from tests.e2e.test_submitting import _barriers
 
 from earmark.board.storage import Store
 from earmark.submissions import SystemCard
 
 Open = Callable[..., Any]
-_SHOTS = os.environ.get("EARMARK_SHOTS", "")
-"""A folder to which the pages are written as images, to be looked at."""
 
 
 class Tried:
@@ -57,7 +54,8 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
 def sign_in(page: Any, tried: Tried, token: str) -> None:
     page.goto(f"{tried.address}/sign-in")
     page.get_by_label("Your token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -71,6 +69,7 @@ def test_pages_of_hosts_have_no_serious_barriers(tried: Tried, open_page: Open, 
         ),
         tried.author_token: (
             "mine", f"drafts/{tried.draft}", "b/birds/s/mine/correct", "contact/confirm?code=x", "submit",
+            f"submissions/{tried.pending}", "nowhere",
         ),
     }  # fmt: skip
     serious = []
@@ -81,9 +80,9 @@ def test_pages_of_hosts_have_no_serious_barriers(tried: Tried, open_page: Open, 
             page.goto(f"{tried.address}/{path}")
             for summary in page.locator("main summary").all()[:4]:
                 summary.click()
-            if _SHOTS:
-                name = path.partition("?")[0].replace("/", "-")
-                page.screenshot(path=Path(_SHOTS) / f"{name}-{theme}-{width}.png", full_page=True)
+            if (theme, width) == ("light", 1280):
+                take_pictures(page, f"signed-in {path}")
+                page.emulate_media(color_scheme=theme)
             serious += _barriers(axe, page)
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert wide <= 0, f"{path} is {wide} pixels too wide"
@@ -98,7 +97,8 @@ def test_several_are_decided_without_scripts(tried: Tried, open_page: Open) -> N
         page.locator(f'input[value="{id}"]').check()
     page.get_by_text("Decide about those that are chosen").click()
     page.get_by_label("Reason, which a rejection needs").first.fill("measured twice")
-    page.get_by_role("button", name="Reject them").click()
+    with loaded(page):
+        page.get_by_role("button", name="Reject them").click()
     assert page.get_by_text(": rejected").count() == 2
     states = {id: sent.state for id in (tried.again, tried.codec) if (sent := tried.store.submission(id))}
     assert set(states.values()) == {"rejected"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.board.hosted import document
 from tests.board.serving import Serving
-from tests.e2e.conftest import swapped
+from tests.e2e.conftest import loaded, swapped, take_pictures
 
 from earmark.submissions import Document
 
@@ -108,8 +108,9 @@ def test_compare_and_download(open_page: Callable[..., Any], address: str, tmp_p
     assert page.locator("#compare").is_disabled()
     page.get_by_label("Compare EWMTF D100", exact=True).check()
     page.get_by_label("Compare BEATs").check()
-    page.locator("#compare", has_text="Compare 2").click()
-    page.wait_for_url("**/compare?*")
+    with loaded(page):
+        page.locator("#compare", has_text="Compare 2").click()
+    assert "/compare?" in page.url
     assert page.get_by_role("heading", name="Differences, paired over subsets").is_visible()
     page.wait_for_selector("svg.chart use")
     link = page.url
@@ -131,16 +132,19 @@ def test_the_same_pages_without_scripts(open_page: Callable[..., Any], address: 
     page.goto(f"{address}/b/vocsim")
     page.get_by_label("Metric", exact=True).select_option("CSCF")
     page.get_by_label("Search").fill("whisper")
-    page.get_by_role("button", name="Show").first.click()
+    with loaded(page):
+        page.get_by_role("button", name="Show").first.click()
     assert {"metric=CSCF", "q=whisper"} <= set(page.url.partition("?")[2].split("&"))
     names = _names(page)
     assert names
-    page.get_by_role("link", name="Otters").click()
+    with loaded(page):
+        page.get_by_role("link", name="Otters").click()
     found = _column(page, "Otters")
     assert found == sorted(found)  # less is better
     page.locator("tbody input[name=s]").nth(0).check()
     page.locator("tbody input[name=s]").nth(1).check()
-    page.get_by_role("button", name="Compare").click()
+    with loaded(page):
+        page.get_by_role("button", name="Compare").click()
     assert page.get_by_role("heading", name="Subset by subset").is_visible()
     for path in PAGES:
         page.goto(address + path)
@@ -161,6 +165,8 @@ def test_axe_finds_nothing_serious_and_only_tables_scroll_sideways(open_page: Ca
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light")
         page.goto(address + path)
+        take_pictures(page, path)
+        page.emulate_media(color_scheme="light")
         for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
             page.emulate_media(color_scheme=scheme)
             told = axe.run(page, options={"resultTypes": ["violations"], **rules}).response
@@ -212,7 +218,8 @@ def test_a_name_is_text_and_runs_nothing(open_page: Callable[..., Any], publishe
     for path in ("/b/mine?show=card", "/b/mine/subsets/BC", f"/b/mine/compare?s=plain&s={twin}", "/"):
         page.goto(address + path)
     page.goto(f"{address}/b/mine?show=card")
-    page.get_by_role("link", name=NASTY).first.click()
+    with loaded(page):
+        page.get_by_role("link", name=NASTY).first.click()
     assert page.locator("h1").inner_text() == NASTY
     page.wait_for_selector("svg.chart use")
     assert page.evaluate("() => window.broken") is None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.board.hosted import document
 from tests.board.serving import Serving, serving
+from tests.e2e.conftest import loaded
 
 from earmark.submissions.client import BoardClient
 
@@ -44,16 +45,20 @@ def test_from_a_file_to_a_rank_and_back(board: Serving, open_page: Open, tmp_pat
     author, moderator = open_page(javascript=scripts), open_page(javascript=scripts)
 
     author.goto(f"{board.address}/submit")
-    author.get_by_role("link", name="sign up").click()
+    with loaded(author):
+        author.get_by_role("link", name="sign up").click()
     author.get_by_label("Name").fill(f"ada {scripts}")
-    author.get_by_role("button", name="Sign up").click()
+    with loaded(author):
+        author.get_by_role("button", name="Sign up").click()
     assert author.locator("#new-token").inner_text().startswith("em_")
 
-    author.get_by_role("link", name="Submit results").click()
+    with loaded(author):
+        author.get_by_role("link", name="Submit results").click()
     author.get_by_label("File", exact=True).set_input_files(file)
     author.get_by_text("About the system").click()
     author.get_by_label("Family").fill("Whisper")
-    author.get_by_role("button", name="Send").click()
+    with loaded(author):
+        author.get_by_role("button", name="Send").click()
     author.wait_for_url(re.compile("/submissions/"))
     permalink = author.url.partition("?")[0]
     assert author.locator("h1 .badge").inner_text() == "pending"
@@ -63,18 +68,22 @@ def test_from_a_file_to_a_rank_and_back(board: Serving, open_page: Open, tmp_pat
 
     moderator.goto(f"{board.address}/moderate")
     moderator.get_by_label("Your token").fill(board.token())
-    moderator.get_by_role("button", name="Sign in").click()
+    with loaded(moderator):
+        moderator.get_by_role("button", name="Sign in").click()
     moderator.wait_for_url(re.compile("/moderate"))
-    moderator.locator("tbody").first.get_by_role("link").click()
+    with loaded(moderator):
+        moderator.locator("tbody").first.get_by_role("link").click()
     assert moderator.url == permalink
     moderator.get_by_role("button", name="Reject").click()  # without a reason: the browser does not send it
     assert moderator.locator("#reason:invalid").count() == 1
     moderator.locator("#reason").fill(" ")
-    moderator.get_by_role("button", name="Reject").click()  # nor does the board take blanks for one
+    with loaded(moderator):
+        moderator.get_by_role("button", name="Reject").click()  # nor does the board take blanks for one
     assert "reason" in moderator.get_by_role("alert").inner_text().lower()
     moderator.goto(permalink)
     moderator.get_by_label("Provenance").select_option("reproduced")
-    moderator.get_by_role("button", name="Accept").click()
+    with loaded(moderator):
+        moderator.get_by_role("button", name="Accept").click()
     assert moderator.locator("h1 .badge").inner_text() == "accepted"
 
     table = ranked(author, board)
@@ -83,7 +92,8 @@ def test_from_a_file_to_a_rank_and_back(board: Serving, open_page: Open, tmp_pat
     assert "reproduced" in author.locator("dl.facts").inner_text()
     author.get_by_text("Withdraw").first.click()
     author.get_by_label("Reason").fill("a bug in the labels")
-    author.get_by_role("button", name="Withdraw").click()
+    with loaded(author):
+        author.get_by_role("button", name="Withdraw").click()
     assert author.locator("h1 .badge").inner_text() == "withdrawn"
     assert "a bug in the labels" in author.locator("dl.facts").inner_text()
     assert name not in ranked(author, board)
@@ -95,18 +105,21 @@ def test_what_is_wrong_with_a_file_is_listed_and_nothing_kept(board: Serving, op
     page = open_page()
     page.goto(f"{board.address}/sign-in?next=/submit")
     page.get_by_label("Your token").fill(board.token())
-    page.get_by_role("button", name="Sign in").click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_text("About the system").click()
     page.get_by_label("Title").fill("kept in the form")
-    page.get_by_role("button", name="Send").click()
+    with loaded(page):
+        page.get_by_role("button", name="Send").click()
     alert = page.get_by_role("alert")
     assert "Nothing was stored" in alert.inner_text()
     assert "divide percent by 100" in alert.inner_text()
     assert page.get_by_label("Title").input_value() == "kept in the form"
     document("percent", 0.5).scores.write(file)
     page.get_by_label("File", exact=True).set_input_files(file)
-    page.get_by_role("button", name="Only check").click()
+    with loaded(page):
+        page.get_by_role("button", name="Only check").click()
     assert "can be sent to the board vocsim" in page.get_by_role("status").inner_text()
     page.goto(f"{board.address}/mine")
     assert "percent" not in page.locator("main").inner_text()
@@ -123,7 +136,8 @@ def test_pages_of_authors_have_no_serious_barriers(board: Serving, open_page: Op
     page.goto(f"{board.address}/sign-in")
     serious += _barriers(axe, page)
     page.get_by_label("Your token").fill(board.token())
-    page.get_by_role("button", name="Sign in").click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
     for path in ("mine", "moderate", "submit", f"submissions/{waiting.id}", "nowhere", "v1/docs"):
         page.goto(f"{board.address}/{path}")
         for summary in page.locator("summary").all():

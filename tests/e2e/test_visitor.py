@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.board.hosted import document
 from tests.board.serving import Serving, serving
-from tests.e2e.conftest import swapped
+from tests.e2e.conftest import loaded, swapped
 
 from earmark.scores import Row, Scores
 from earmark.submissions import Document, SystemCard
@@ -69,23 +69,22 @@ def test_who_is_level_with_the_best_on_five_subsets_and_what_they_cost(
         thing.click()
         clicks += 1
 
-    click(page.get_by_role("link", name="forest", exact=True))
+    with loaded(page):
+        click(page.get_by_role("link", name="forest", exact=True))
     assert level_with_the_best(page) != LEADERS
     click(page.locator("summary", has_text="Choose subsets"))
     for name in MINE:
         click(page.get_by_role("checkbox", name=name))
     button = page.get_by_role("button", name="Rank by these")
-    if scripts:
-        with swapped(page):
-            click(button)
-        assert f"over=subsets:{','.join(MINE)}" in page.url
-    else:
+    with swapped(page) if scripts else loaded(page):
         click(button)
+    assert not scripts or f"over=subsets:{','.join(MINE)}" in page.url
     assert level_with_the_best(page) == LEADERS
     assert "3 of 6 are not told apart from the best" in page.get_by_role("status").inner_text()
     shared, names = page.url, page.locator("#results tbody th.name code").all_text_contents()
 
-    click(page.get_by_role("link", name="Score and cost"))
+    with loaded(page):
+        click(page.get_by_role("link", name="Score and cost"))
     costs = {}
     for row in page.get_by_role("region", name="Systems and their cost").locator("tbody tr").all():
         cells = row.locator("> *").all_inner_texts()
@@ -110,11 +109,13 @@ def test_only_those_level_with_the_best_and_all_or_none_of_the_boxes(
     page.locator("summary", has_text="Choose subsets").click()
     assert page.locator("input[name=subset]:checked").count() == len(MINE)
     for word, count in (("none", 0), ("all", len(MINE + OTHERS))):
-        page.get_by_role("link", name=word, exact=True).click()
-        page.wait_for_function(f"() => document.querySelectorAll('input[name=subset]:checked').length === {count}")
+        with swapped(page) if scripts else loaded(page):
+            page.get_by_role("link", name=word, exact=True).click()
+        assert page.locator("input[name=subset]:checked").count() == count
         assert page.get_by_role("button", name="Rank by these").is_visible()
-    page.get_by_role("link", name="not told apart from the best").click()
-    page.wait_for_function("() => document.querySelectorAll('#results tbody th.name').length === 6")
+    with swapped(page) if scripts else loaded(page):
+        page.get_by_role("link", name="not told apart from the best").click()
+    assert page.locator("#results tbody th.name").count() == 6
 
 
 @pytest.mark.parametrize("path", SHARED_VIEWS)
@@ -182,18 +183,23 @@ def test_every_page_knows_who_is_signed_in(wood: Serving, open_page: Open) -> No
     page.goto(f"{wood.address}/b/forest")
     account = page.locator(".account")
     assert account.inner_text() == "Sign in"
-    account.click()
+    with loaded(page):
+        account.click()
     page.get_by_label("Token").fill(wood.token())
-    page.get_by_role("button", name="Sign in").click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign in").click()
     for path in ("/b/forest", "/", "/b/forest/s/ash", "/about", "/mine"):
         page.goto(wood.address.rstrip("/") + path)
         assert account.inner_text() == "moderator"
-    account.click()
+    with loaded(page):
+        account.click()
     assert page.url.endswith("/mine")
-    page.get_by_role("button", name="Sign out", exact=True).click()
+    with loaded(page):
+        page.get_by_role("button", name="Sign out", exact=True).click()
     page.goto(f"{wood.address}/b/forest")
     assert account.inner_text() == "Sign in"
     plain = open_page(javascript=False)
     plain.goto(f"{wood.address}/b/forest")
-    plain.get_by_role("link", name="Account").click()
+    with loaded(plain):
+        plain.get_by_role("link", name="Account").click()
     assert "/sign-in" in plain.url

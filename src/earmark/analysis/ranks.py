@@ -13,8 +13,8 @@ differences.
 With fewer than three datasets nothing can be said of others that one could have taken. Then the datasets are fixed and
 the differences are tested by the scores' own intervals, where both lines have one; a line without has no interval, and
 as it may be ahead of anybody or behind, it widens those of others. These errors are what authors state. So that nobody
-is lifted by a wide one of his own, no line has a better tier there, or a better low end, than a line whose mean is as
-good or better.
+is lifted by a wide one of his own, a line has no tier there where it would have a better one than a line whose mean is
+as good or better: its interval says how little is known, and it is told neither to be level with the best nor behind.
 
 The interval is of each rank by itself, not of all ranks at once. So the line that is truly the best is in tier 1 with
 at least 95 %, and whoever is in a later tier is surely behind somebody of the tier before. Why it is this one, with its
@@ -49,7 +49,7 @@ _FEW_OF = 100
 
 
 class RankIntervals(NamedTuple):
-    """Ranks [lines]; 0 is no rank, a `low` and `high` of 0 no interval, and a `tier` of 0 none.
+    """Ranks [lines]; 0 is no rank, a `low` and `high` of 0 no interval, and a `tier` of 0 none: not told.
 
     `source` says what the intervals rest on: the datasets, the errors of the scores, or nothing. `told_apart` is the
     share of pairs of ranked lines of which one is surely ahead.
@@ -99,17 +99,16 @@ def rank_intervals(values: Floats, error: Floats | None = None, *, level: float 
     high[whole[known]] = len(whole) - surely.behind
     tier[whole[known]] = surely.tier
     if source == "errors":
-        for part in (low, tier):
-            part[whole[known]] = _not_before(part[whole[known]], means[known])
+        tier[whole[known]] = np.where(surely.tier < _worst_above(surely.tier, means[known]), 0, surely.tier)
     pairs = len(known) * (len(known) - 1)
     apart = float((surely.ahead.sum() + surely.behind.sum()) / pairs) if pairs else 0.0
     return RankIntervals(rank, low, high, tier, source, apart)
 
 
-def _not_before(part: Whole, means: Floats) -> Whole:
-    """The largest of `part` among the lines whose mean is as good as a line's or better, itself one of them."""
+def _worst_above(tier: Whole, means: Floats) -> Whole:
+    """The last tier among the lines whose mean is as good as a line's or better, itself one of them."""
     order = np.argsort(-means, kind="stable")
-    so_far = np.maximum.accumulate(part[order])
+    so_far = np.maximum.accumulate(tier[order])
     return so_far[np.searchsorted(-means[order], -means, side="right") - 1]
 
 

@@ -78,6 +78,7 @@ def create_app(settings: Settings, *, store: Store | None = None) -> FastAPI:
         courier.start()
         LOGGER.info("ready", extra={"fields": {"version": __version__}})
         yield
+        await run_in_threadpool(courier.stop)
         readiness.close()
         store.close()
         LOGGER.info("stopped")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from earmark.board.storage.notices import Notice
 
 _SECONDS = 10.0
+_MOMENT = 1.0
 _SENTENCES: Mapping[str, str] = {
     "accepted": "Your submission to {board} was accepted: its scores are on the board.",
     "rejected": "Your submission to {board} was rejected.",
@@ -67,8 +68,10 @@ class Courier:
             self._thread.start()
 
     def stop(self) -> None:
-        """Begin no other notice; the one that is on its way is not waited for."""
+        """Begin no other notice; the one that is on its way is not waited for longer than a moment."""
         self._ends.set()
+        if self._thread is not None:
+            self._thread.join(_MOMENT)
 
     def _run(self) -> None:
         while not self._ends.wait(self._every):

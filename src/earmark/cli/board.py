@@ -207,12 +207,16 @@ def _outlook(args: argparse.Namespace, store: Store) -> None:
     from earmark.board.boards.outlook import outlook_of_submission
     from earmark.board.boards.outlook_text import outlook_text, plain_outlook
     from earmark.board.boards.snapshots import Snapshots
+    from earmark.report.metric_text import facts
 
     sent = store.submission(args.id)
     if sent is None:
         raise InputError(f"There is no submission {args.id!r}; `earmark board submissions` lists them.")
-    seen = outlook_of_submission(store, Snapshots(store), sent)
-    print_result(args, {"notes": sent.notes, **plain_outlook(seen)}, "\n".join(outlook_text(seen, sent.notes)))
+    snapshots = Snapshots(store)
+    seen = outlook_of_submission(store, snapshots, sent)
+    definition = snapshots.definition(sent.board)
+    lines = outlook_text(seen, sent.notes, definition.facts if definition else facts)
+    print_result(args, {"notes": sent.notes, **plain_outlook(seen)}, "\n".join(lines))
 
 
 def _withdraw(args: argparse.Namespace, store: Store) -> None:

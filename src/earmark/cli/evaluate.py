@@ -14,6 +14,7 @@ LABELS stands alone.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from earmark import vectors
 from earmark.atomic import write_whole
@@ -74,11 +75,13 @@ def run(args: argparse.Namespace) -> int:
     files = flags.settle_distances(args)
     joined = _read_distances(args, files) if files else _read_vectors(args)
     points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
+    asked: dict[str, Any] = {**_label_sets(joined), **flags.given(args, Options)}
+    asked["per_point"] = args.per_point is not None or bool(args.by)
     scores = evaluate(
         points, joined.labels, groups=joined.groups, ids=joined.ids,
         system=args.system or str(files[0] if files else args.vectors), subset=args.subset, suite=args.suite,
         progress=not args.quiet, distance_name=args.distance_name or GIVEN,
-        **_label_sets(joined), **flags.given(args, Options) | {"per_point": args.per_point is not None or bool(args.by)},
+        **asked,
     )  # fmt: skip
     if args.per_point:
         write_points(scores, joined.labels, joined.groups, args.per_point)

@@ -25,7 +25,8 @@ from earmark.submissions._cards import SystemCard
 from earmark.submissions._documents import Document
 from earmark.submissions._problems import Problem, Refused
 from earmark.submissions._strictness import Limits
-from earmark.submissions.texts import fault_of, joined_likeness, likeness
+from earmark.submissions.blind_names import BlindNames
+from earmark.submissions.texts import fault_of
 from earmark.wording import counted
 
 _BOARD = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -77,7 +78,9 @@ def check(
         _run_texts(document, limits),
         run_problems(document, board.known_facts if board else metric_facts),
         () if board is None else _subsets(rows, board, document.board, announced),
-        _claims(rows, blind) if blind and document.provenance == "self-reported" else (),
+        _claims(rows, BlindNames(blind, board.subset_names if board else ()))
+        if blind and document.provenance == "self-reported"
+        else (),
         _stored(document, limits),
         _settings(rows, board),
     )
@@ -479,22 +482,16 @@ def _subsets(rows: Iterable[Row], board: Definition, name: str, announced: Colle
             yield _in_row("too_many_clips", place, "n", message)
 
 
-def _claims(rows: Iterable[Row], blind: Collection[str]) -> Iterator[Problem]:
-    """Measurements of blind subsets that no author can have made; one problem for each subset.
-
-    A name that a reader takes for a blind one is no other subset: case, blanks, hyphens and letters of other scripts
-    make no difference, and neither does a mean over it.
-    """
-    alike = {joined_likeness(name): name for name in ("blind", *sorted(blind))}
+def _claims(rows: Iterable[Row], blind: BlindNames) -> Iterator[Problem]:
+    """Measurements of blind subsets that no author can have made; one problem for each subset."""
     seen: set[str] = set()
     for place, row in enumerate(rows):
         subset = without_sample(row.labelled_subset)
         if row.status not in ("ok", "repeated", "incomplete") or subset in seen:
             continue
         seen.add(subset)
-        _, colon, name = likeness(subset).rpartition(":")
-        meant = alike.get(joined_likeness(name)) if name.strip() else None
-        if meant is None or (meant == "blind" and not colon and meant not in blind):
+        meant = blind.meant(subset)
+        if not meant:
             continue
         exact = subset in (meant, "mean:blind")
         what = f"{subset} is blind" if exact else f"{quoted(subset)} reads like {quoted(meant)}, which is blind"

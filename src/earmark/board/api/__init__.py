@@ -18,10 +18,10 @@ __all__ = ["add_api"]
 
 def add_api(app: FastAPI) -> None:
     """Put the routes of the API into the app."""
-    from earmark.board.api import accounts, blind, boards, definitions, hosting, submissions
+    from earmark.board.api import accounts, blind, boards, definitions, drafts, hosting, submissions
     from earmark.board.web.problems import RESPONSES
 
-    for part in (boards, definitions, submissions, blind, accounts, hosting):
+    for part in (boards, definitions, submissions, drafts, blind, accounts, hosting):
         app.include_router(part.router, prefix="/v1", responses=RESPONSES)
     app.add_api_route("/v1/docs", _docs, include_in_schema=False, response_model=None)
 

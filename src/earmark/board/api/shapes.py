@@ -15,7 +15,7 @@ from earmark.board.boards.cells import Cell
 from earmark.board.boards.columns import Column
 from earmark.board.boards.lines import Bitrate, TableRow
 from earmark.board.boards.pairs import Compared, Difference
-from earmark.board.records import CardChange, Decision, Event, Submission, System, Token, User
+from earmark.board.records import CardChange, Decision, Draft, Event, Submission, System, Token, User
 from earmark.submissions import Provenance, SystemCard
 
 Item = TypeVar("Item")
@@ -51,6 +51,16 @@ class SystemShape(fields_of(System, without=("id",), card=CardShape)):  # type: 
 
 class SubmissionShape(fields_of(Submission)):  # type: ignore[misc]
     permalink: str = ""
+
+
+class DraftShape(fields_of(Draft)):  # type: ignore[misc]
+    """A document that its author keeps and has not sent."""
+
+
+class FeedShape(BaseModel):
+    """The address of a private feed: whoever knows it reads the feed. It is shown this once and kept nowhere."""
+
+    address: str
 
 
 class UserShape(fields_of(User, without=("id", "banned"))):  # type: ignore[misc]

@@ -30,7 +30,7 @@ _FORMATS = {
     "application/json": "document.json", "text/csv": "scores.csv", "application/x-ndjson": "scores.jsonl",
     "application/jsonl": "scores.jsonl", "application/vnd.apache.parquet": "scores.parquet",
 }  # fmt: skip
-_BODY: dict[str, Any] = {
+BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": "A score table, the JSON of codecs, or a document in Earmark's own form.",
@@ -42,11 +42,11 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-_FORM = 10_000  # what a form may hold beside its file
 """For the OpenAPI description: these bodies are read by the board, not by FastAPI."""
+_FORM = 10_000  # what a form may hold beside its file
 
 
-async def _question(request: Request, board: str, user: User | None) -> Question:
+async def question_of(request: Request, board: str, user: User | None) -> Question:
     """The document as it came, with a name that tells its format, within what its sender may send."""
     limits = web.limits_for(request, user)
     declared = request.headers.get("content-length", "")
@@ -78,7 +78,8 @@ async def _body(request: Request) -> tuple[bytes, str]:
     return await request.body(), _FORMATS[media_type]
 
 
-def _shape(submission: Submission, request: Request) -> shapes.SubmissionShape:
+def submission_shape(submission: Submission, request: Request) -> shapes.SubmissionShape:
+    """A submission with its address."""
     shape: shapes.SubmissionShape = shapes.SubmissionShape.model_validate(submission)
     shape.permalink = f"{web.address_of(request)}/submissions/{submission.id}"
     return shape
@@ -91,7 +92,7 @@ def _find(context: Context, submission: str, user: User | None) -> Submission:
     return there
 
 
-@router.post("/validate", response_model=shapes.VerdictShape, openapi_extra=_BODY)
+@router.post("/validate", response_model=shapes.VerdictShape, openapi_extra=BODY)
 async def validate(request: Request, context: Asked, user: Reader, board: Text = "") -> Response:
     """What the rules say of a document: nothing is stored. Without a token, of a small document only."""
 
@@ -103,19 +104,21 @@ async def validate(request: Request, context: Asked, user: Reader, board: Text =
             warnings=[*reading.warnings, *web.new_subsets(context, reading, user)],
         )  # fmt: skip
 
-    question = await _question(request, board, user)
+    question = await question_of(request, board, user)
     return web.sent(await web.check_document(request, user, question, shape))
 
 
-@router.post("", status_code=201, response_model=shapes.SubmissionShape, openapi_extra=_BODY)
+@router.post("", status_code=201, response_model=shapes.SubmissionShape, openapi_extra=BODY)
 async def create(request: Request, user: Author, board: Text = "", key: Key = "") -> Response:
     """Send a document. It is pending until a moderator accepts it.
 
     With an `Idempotency-Key` the same request may be sent again, after a lost connection for example, and is stored
     once: the answer is the first one's.
     """
-    question = await _question(request, board, user)
-    shape = await web.take_document(request, user, key, question, lambda submission: _shape(submission, request))
+    question = await question_of(request, board, user)
+    shape = await web.take_document(
+        request, user, key, question, lambda submission: submission_shape(submission, request)
+    )
     return web.sent(shape, 201, {"Location": f"/v1/submissions/{shape.id}"})
 
 
@@ -143,7 +146,7 @@ def list_submissions(
         unlisted=context.store.unlisted(user) if board is None else context.store.unreadable(user),
     )  # fmt: skip
     following = web.cursor_after([listed[limit - 1].id]) if len(listed) > limit else None
-    items = [_shape(submission, request) for submission in listed[:limit]]
+    items = [submission_shape(submission, request) for submission in listed[:limit]]
     return web.sent(shapes.PageShape[shapes.SubmissionShape](items=items, next=following))
 
 
@@ -162,7 +165,7 @@ def decide_several(asked: shapes.DecisionsAsked, context: Asked, user: Moderator
 @router.get("/{submission}", response_model=shapes.SubmissionShape)
 def show(submission: Id, request: Request, context: Asked, user: Reader) -> Response:
     """One submission: what was sent by whom, and what became of it."""
-    return web.sent(_shape(_find(context, submission, user), request))
+    return web.sent(submission_shape(_find(context, submission, user), request))
 
 
 @router.get("/{submission}/scores", response_model=list[dict[str, Any]])
@@ -189,7 +192,7 @@ def outlook(submission: Id, context: Asked, user: Author) -> Response:
 def mark(submission: Id, asked: shapes.MarkAsked, request: Request, context: Asked, user: Moderator) -> Response:
     """Say anew, as a moderator, where the scores of an accepted submission come from."""
     marked = context.store.mark(submission, user, asked.provenance, asked.reason)
-    return web.sent(_shape(web.settle(context, marked), request))
+    return web.sent(submission_shape(web.settle(context, marked), request))
 
 
 @router.post("/{submission}/withdraw", response_model=shapes.SubmissionShape)
@@ -201,11 +204,11 @@ def withdraw(
     The body, with a `reason`, may be left out.
     """
     withdrawn = context.store.withdraw(submission, user, asked.reason if asked else "")
-    return web.sent(_shape(web.settle(context, withdrawn), request))
+    return web.sent(submission_shape(web.settle(context, withdrawn), request))
 
 
 @router.post("/{submission}/decision", response_model=shapes.SubmissionShape)
 def decide(submission: Id, asked: shapes.DecisionAsked, request: Request, context: Asked, user: Moderator) -> Response:
     """Accept or reject, as a moderator. A rejection needs a reason."""
     decided = context.store.decide(submission, user, asked.accept, asked.reason, asked.provenance)
-    return web.sent(_shape(web.settle(context, decided), request))
+    return web.sent(submission_shape(web.settle(context, decided), request))

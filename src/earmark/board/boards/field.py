@@ -47,6 +47,7 @@ class Field:
     kinds: tuple[str, ...]  # `earmark.board.boards.codecs.ORDER`
     best: str = ""
     tried: Sequence[int] = ()  # settings of each line, where any system was tried under several
+    every_setting: bool = False  # whether a system has a line for each of its settings
 
     @cached_property
     def ranked(self) -> int:

@@ -13,6 +13,7 @@ from earmark.board.boards.codecs import ANCHOR, rates_of
 from earmark.board.boards.columns import Column, means_beside
 from earmark.board.boards.contents import BEST, SHOWN_ASIDE
 from earmark.board.boards.field import Field, Rank
+from earmark.board.boards.isolation import isolation_words
 from earmark.board.boards.memory import made_once
 from earmark.board.boards.panels import INCOMPLETE, OK, PROVENANCES, Line, Means
 from earmark.board.boards.snapshot import Snapshot
@@ -23,6 +24,7 @@ from earmark.wording import first_of
 Whole = NDArray[np.int64]
 
 _NO_RANK = "no rank: "
+_RANKED_ONCE = "a system is ranked once, under its best setting or one that is chosen for all"
 _FEW_SUBSETS = " subsets; without "
 
 
@@ -49,6 +51,7 @@ class LineHead(NamedTuple):
     bitrate: Bitrate | None
     tried: int = 1  # settings that the system was measured under, where the line is the best of them
     chosen: Choices = ()  # and the subsets of the mean that each was chosen for
+    isolation: str = ""  # of a codec that is ranked among the isolated: "stated" by its author, or "confirmed"
 
     @property
     def key(self) -> str:
@@ -75,6 +78,7 @@ class TableRow(NamedTuple):
     bitrate: Bitrate | None = None
     tried: int = 1
     chosen: Choices = ()
+    isolation: str = ""
 
 
 def is_aside(unranked: str) -> bool:
@@ -114,7 +118,7 @@ def rows_at(
     return tuple(
         TableRow(
             head.line, head.system, head.setting, head.protocol, *rank, reasons.get(at, ""), head.provenance, cells,
-            head.kind, head.bitrate, head.tried, head.chosen,
+            head.kind, head.bitrate, head.tried, head.chosen, head.isolation,
         )
         for at, (head, rank, cells) in enumerate(zip(heads, ranks, by_line, strict=True))
     )  # fmt: skip
@@ -123,7 +127,7 @@ def rows_at(
 def heads_at(snapshot: Snapshot, field: Field, places: Whole) -> list[LineHead]:
     """What the lines at some places of a field say beside their ranks and scores."""
     numbers = field.panel.lines[field.rows[places]].tolist()
-    rates, settings = bitrates(snapshot), snapshot.line_settings
+    rates, settings, isolation = bitrates(snapshot), snapshot.line_settings, isolation_words(snapshot)
     heads = []
     for place, number, origins in zip(places.tolist(), numbers, _origins(field, places), strict=True):
         line = snapshot.lines[number]
@@ -132,7 +136,7 @@ def heads_at(snapshot: Snapshot, field: Field, places: Whole) -> list[LineHead]:
         heads.append(
             LineHead(
                 number, snapshot.systems[line.system], setting, line.protocol, origins, field.kinds[place],
-                rates.get(line.system), tried, choices,
+                rates.get(line.system), tried, choices, isolation[line.system],
             )
         )  # fmt: skip
     return heads
@@ -220,6 +224,9 @@ def _lacking(snapshot: Snapshot, field: Field, place: int) -> str:
     panel, row = field.panel, int(field.rows[place])
     if why_not := snapshot.not_ranked(field.metric, field.group, snapshot.lines[panel.lines[row]]):
         return plain(f"{_NO_RANK}{why_not}", 300)
+    usual = snapshot.usual_setting(field.metric)
+    if field.every_setting and snapshot.lines[panel.lines[row]].setting != usual:
+        return _NO_RANK + (_RANKED_ONCE if usual == BEST else f"systems are ranked under {usual}")
     status = dict(zip(field.group.subsets, panel.status[row, panel.columns(field.group.subsets)].tolist(), strict=True))
     lost = [name for name, code in status.items() if code == INCOMPLETE]
     if lost:

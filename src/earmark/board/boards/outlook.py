@@ -365,6 +365,7 @@ def _codecs(cards: Sequence[SystemCard]) -> Iterator[CodecCheck]:
         if card.kind == "codec":
             standing = standing_of(card.details)
             isolation = f"{standing.isolation}: {standing.isolation_reason}".rstrip(": ")
+            isolation += ", stated by the author" if standing.isolation == "full" else ""
             check = f"{standing.check}: {standing.check_reason}".rstrip(": ")
             yield CodecCheck(card.name, TITLES[kind_of(standing)], isolation, check, why_apart(standing))
 

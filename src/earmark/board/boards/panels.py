@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from earmark.analysis.ranks import DEVIATIONS
 from earmark.definitions.derived import VALUED, Measured
 from earmark.scores import COLUMNS, VOCSIM_SUBSETS, WITH_VALUE, Scores, harmonic_mean
+from earmark.submissions.blind_names import BlindNames
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -63,13 +64,17 @@ def columns_of(scores: Scores, places: Mapping[str, int], provenance: str = "sel
 _CLAIMED = "self-reported on a blind subset, which only the host can measure"
 
 
-def without_claims(columns: Columns, blind: Collection[str]) -> Columns:
-    """The columns without self-reported measurements of blind subsets: not applicable, with the reason."""
+def without_claims(columns: Columns, blind: Collection[str], public: Collection[str] = ()) -> Columns:
+    """The columns without self-reported measurements of blind subsets, or of names that read like them: not
+    applicable, with the reason. `public` are names that the definition has for other subsets."""
+    if not blind:
+        return columns
+    names = BlindNames(blind, public)
     origins = zip(columns["subset"], columns["provenance"], columns["status"], strict=True)
     claimed = [
         place
         for place, (subset, origin, status) in enumerate(origins)
-        if subset in blind and origin == "self-reported" and status in WITH_VALUE and status != "predicted"
+        if origin == "self-reported" and names.meant(subset) and status in WITH_VALUE and status != "predicted"
     ]
     if not claimed:
         return columns

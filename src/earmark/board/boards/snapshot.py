@@ -87,7 +87,7 @@ class Snapshot(Contents):
     ) -> Snapshot:  # fmt: skip
         """A snapshot of columns whose `system` are places in `systems`; self-reported scores of `blind` ones are no
         measurements."""
-        known = without_claims(columns, blind)
+        known = without_claims(columns, blind, definition.subset_names if definition else ())
         lines, panels = build(known)
         definition = definition or derived_definition(board, measured_in(known), blind)
         return cls(board, generation, tuple(systems), lines, panels, definition, blind, offered)
@@ -105,7 +105,7 @@ class Snapshot(Contents):
         stays = np.array([self.systems[line.system].id not in changed for line in self.lines], bool)
         old = [line._replace(system=place[self.systems[line.system].id]) for line in self.lines]
         moved = {**columns, "system": [place[systems[number].id] for number in columns["system"]]}
-        fresh_lines, fresh = build(without_claims(moved, self.blind))
+        fresh_lines, fresh = build(without_claims(moved, self.blind, self.definition.subset_names))
         lines = [line for line, stay in zip(old, stays, strict=True) if stay] + list(fresh_lines)
         number = np.cumsum(stays) - 1
         panels: dict[str, Panel] = {}
@@ -199,7 +199,8 @@ class Snapshot(Contents):
         setting = setting or self.usual_setting(metric)
         if setting == EACH or setting in self.settings(metric):
             # With one setting, "best", "each" and that one are the same lines.
-            setting = BEST if len(self.settings(metric)) == 1 and len(self.protocols(metric)) == 1 else setting
+            single = setting == EACH or len(self.protocols(metric)) == 1
+            setting = BEST if len(self.settings(metric)) == 1 and single else setting
         return self._field(metric, group, protocol, setting)
 
     @made_once
@@ -218,14 +219,18 @@ class Snapshot(Contents):
         places = self.line_systems[lines]
         kinds = tuple(map(self.kinds.__getitem__, places.tolist()))
         values[~self.known_lines[lines] | self.unranked[places]] = np.nan
+        if setting == EACH:  # whoever tries often has many lines: one setting alone is ranked
+            usual = self.usual_setting(metric)
+            values[np.array([self.line_settings[line] != usual for line in lines.tolist()], bool)] = np.nan
         if self.outside(metric, group):
             values[:] = np.nan
         better = 1.0 if self.definition.facts(metric).higher_is_better else -1.0
         ranks = ranks_by_kind(better * values, error, kinds)
         tried = self.best(metric, best).tried.tolist() if best else []
         return Field(
-            metric, group, panel, rows, places, mine, ranks, kinds, best, tried if max(tried, default=1) > 1 else ()
-        )
+            metric, group, panel, rows, places, mine, ranks, kinds, best, tried if max(tried, default=1) > 1 else (),
+            setting == EACH,
+        )  # fmt: skip
 
     @made_once
     def ranked_values(self, metric: str) -> NDArray[np.float64]:

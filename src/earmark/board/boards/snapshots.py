@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from earmark.board.boards.snapshot import NoSuchBoard, Snapshot
+from earmark.definitions import Definition, paper_boards
 from earmark.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class Snapshots:
         """The snapshot of a board, if there is one."""
         self._check()
         return self._shown.boards.get(board)
+
+    def definition(self, board: str) -> Definition | None:
+        """What a board is, also before anything was accepted there: by its host, else by its paper."""
+        snapshot = self.find(board)
+        if snapshot is not None:
+            return snapshot.definition
+        version = self._store.definition(board)
+        return version.definition if version else paper_boards().get(board)
 
     def name_now(self, board: str) -> str:
         """What a board is called now, if it had this name before; else the name itself."""

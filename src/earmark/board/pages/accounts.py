@@ -101,5 +101,6 @@ def mine_page(request: Request) -> Response:
         next_page=submissions[_PER_PAGE - 1].id if len(submissions) > _PER_PAGE else "",
         tokens=[token for token in store.tokens(user) if token.revoked is None], drafts=store.drafts(user),
         systems=store.systems_of(user), corrections=store.card_changes(owner=user.name, limit=10),
-        contact=store.contact(user), mail_possible=bool(settings.smtp), webhook_possible=settings.webhooks != "off",
+        contact=store.contact(user), feed_since=store.feed_since(user),
+        mail_possible=bool(settings.smtp), webhook_possible=settings.webhooks != "off",
     )  # fmt: skip

@@ -12,19 +12,24 @@ from starlette.responses import Response
 
 from earmark.board.boards.outlook import outlook_of_document
 from earmark.board.pages.assets import system_address
+from earmark.board.pages.atom import ATOM, Entry, atom
 from earmark.board.pages.card_form import FIELDS, cell_of
 from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
 from earmark.board.pages.metric_words import metric_words
-from earmark.board.records import System, User
+from earmark.board.records import Draft, Submission, System, User
 from earmark.board.refusals import NotAllowed, NotFound, Refusal
 from earmark.board.storage.cards import AFTER_A_LOOK, AT_ONCE
+from earmark.board.storage.feeds import ACTIONS, StatusItem
+from earmark.board.web.caching import answer, packed
 from earmark.board.web.problems import status_of
-from earmark.board.web.requests import context_of, receive
+from earmark.board.web.requests import Context, address_of, context_of, count_stranger, receive
 from earmark.board.web.security import visitor_of
 from earmark.errors import EarmarkError
-from earmark.submissions import SystemCard, plain_card
+from earmark.submissions import Document, SystemCard, plain_card
+from earmark.wording import first_of
 
 router = APIRouter()
+_NAMED = 5
 _CARD_FIELDS = tuple(field for field in FIELDS if field.name in (*AT_ONCE, *AFTER_A_LOOK))
 
 
@@ -37,9 +42,7 @@ def draft_page(draft: str, request: Request) -> Response:
     if user is None:
         return redirect(f"/sign-in?{urlencode({'next': f'/drafts/{quote(draft)}'})}")
     context = context_of(request)
-    kept, document = context.store.draft(draft, user)
-    if not context.store.may_read(document.board, user):
-        raise NotFound("The board of this draft is private now; its host names who may read it.")
+    kept, document = own_draft(context, draft, user)
     outlook = outlook_of_document(context.store, context.snapshots, document, user)
     return form_page(
         request, "draft", here="mine", draft=kept, outlook=outlook, days=context.settings.draft_days,
@@ -47,12 +50,26 @@ def draft_page(draft: str, request: Request) -> Response:
     )  # fmt: skip
 
 
+def own_draft(context: Context, id: str, user: User) -> tuple[Draft, Document]:
+    """One of a user's own drafts, and the document in it, while they may read its board."""
+    kept, document = context.store.draft(id, user)
+    if not context.store.may_read(document.board, user):
+        raise NotFound("The board of this draft is private now; its host names who may read it.")
+    return kept, document
+
+
+def send_own_draft(context: Context, id: str, user: User, key: str) -> Submission:
+    """Make a submission of a draft, which is gone then."""
+    draft, document = context.store.draft(id, user)
+    submission = receive(context, document, user, key, draft.notes)
+    context.store.delete_draft(id, user)
+    return submission
+
+
 @on_post(router, "/drafts/{draft}/send")
 def send_draft(request: Request, posted: Posted) -> Response:
-    user, context, id = signed_in(request), context_of(request), request.path_params["draft"]
-    draft, document = context.store.draft(id, user)
-    submission = receive(context, document, user, posted.text("key"), draft.notes)
-    context.store.delete_draft(id, user)
+    id = request.path_params["draft"]
+    submission = send_own_draft(context_of(request), id, signed_in(request), posted.text("key"))
     return redirect(f"/submissions/{submission.id}?done=sent")
 
 
@@ -138,6 +155,42 @@ def _texts_of(card: SystemCard) -> dict[str, str]:
 
 
 # --- where authors are told ------------------------------------------------------------------------------------------
+
+
+def feed_address(request: Request, word: str) -> str:
+    return f"{address_of(request)}/feeds/{word}.atom"
+
+
+@on_post(router, "/feed")
+def renew_feed(request: Request, posted: Posted) -> Response:
+    """A new address of one's feed, shown this once; or none any more."""
+    user, store = signed_in(request), context_of(request).store
+    if posted.text("action") == "end":
+        store.end_feed(user)
+        return redirect("/mine?done=feed-ended")
+    return form_page(request, "feed", 201, here="mine", address=feed_address(request, store.renew_feed(user)))
+
+
+@router.get("/feeds/{word}.atom")
+def own_feed(word: str, request: Request) -> Response:
+    """What became of the submissions of whoever has the word."""
+    context = context_of(request)
+    user = context.store.feed_owner(word)
+    if user is None:
+        count_stranger(request)
+        raise NotFound("There is no such feed: its author has renewed its address, or closed it.")
+    base = address_of(request)
+    entries = [_status_entry(base, item) for item in context.store.own_news(user)]
+    title = f"{context.settings.title}: submissions of {user.name}"
+    page = packed(atom(title, ("status", str(user.id)), feed_address(request, word), f"{base}/mine", entries), ATOM)
+    return answer(request, page.tag, lambda: page, {"cache-control": "private, no-cache", "x-robots-tag": "noindex"})
+
+
+def _status_entry(base: str, item: StatusItem) -> Entry:
+    names, word = first_of(list(item.names), _NAMED), ACTIONS[item.action]
+    words = f"{names} on {item.board}: {word}" + (f": {item.detail}" if item.detail else "") + "."
+    address = f"{base}/submissions/{quote(item.submission)}"
+    return Entry(f"{item.board}: {names} {word}", ("status", str(item.id)), item.at, address, words, item.action)
 
 
 @on_post(router, "/contact")

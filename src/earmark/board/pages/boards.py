@@ -17,6 +17,7 @@ from earmark.board.boards.analyses import Analysis
 from earmark.board.boards.chosen import is_chosen
 from earmark.board.boards.contents import BEST, EACH
 from earmark.board.boards.costs import AXES
+from earmark.board.boards.isolation import isolation_words
 from earmark.board.boards.panels import PROVENANCES
 from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import TablePage, facets, table
@@ -27,7 +28,7 @@ from earmark.board.pages.cells import bitrate_cell, kind_badge, lift_text, rank_
 from earmark.board.pages.choosing import TICKED, subset_boxes
 from earmark.board.pages.markdown import markdown, titled
 from earmark.board.pages.metric_words import titled_metric
-from earmark.board.pages.previews import Preview, table_preview
+from earmark.board.pages.previews import Preview, picture_address, table_preview
 from earmark.board.pages.summaries import (
     blind_words,
     counts,
@@ -131,6 +132,7 @@ class Reader:
             "facts_of": self.facts_of, "metric_name": self.metric_name,
             "board_title": self.board_title, "rank_interval": rank_interval,
             "subset_address": subset_address, "bitrate_cell": bitrate_cell, "kind_badge": kind_badge,
+            "isolation_of": self.isolation_of,
         }  # fmt: skip
         return self._templates.get_template(name).render(**shared, **values)
 
@@ -141,6 +143,11 @@ class Reader:
     def facts_of(self, board: str, metric: str) -> Metric:
         """What a board knows of a metric."""
         return self.source.boards.current(board).definition.facts(metric)
+
+    def isolation_of(self, board: str, slug: str) -> str:
+        """Whose word it is that a codec was isolated: "stated", "confirmed", or "" for what is ranked otherwise."""
+        snapshot = self.source.boards.current(board)
+        return isolation_words(snapshot)[snapshot.places[slug]]
 
     def metric_name(self, board: str, metric: str) -> Markup:
         """A metric by the host's title, its name beside it."""
@@ -178,9 +185,12 @@ class Reader:
     def site_title(self) -> str:
         return str(self._templates.env.globals["title"])
 
-    def preview(self, title: str, description: str, path: str) -> Preview:
-        """What other sites show of a link to a page; without a title of its own, that of the site."""
-        return Preview(title or self.site_title, description, f"{self.base_url}{path}" if self.base_url else "")
+    def preview(self, title: str, description: str, path: str, board: str = "") -> Preview:
+        """What other sites show of a link to a page; without a title of its own, that of the site. With the picture of
+        the board that it is of."""
+        address = f"{self.base_url}{path}" if self.base_url else ""
+        picture = picture_address(self.source.boards.current(board), self.base_url) if board else ""
+        return Preview(title or self.site_title, description, address, picture=picture)
 
     def _card(self, name: str) -> dict[str, Any]:
         """A board on the front page: what it is, its leaders, when it changed last, until when it takes scores."""

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from earmark.board.boards.cells import HEATS, Cell
 from earmark.board.boards.codecs import ANCHOR
+from earmark.board.boards.isolation import BADGES as ISOLATION_BADGES
+from earmark.board.boards.isolation import WORDS as ISOLATION_WORDS
 from earmark.board.boards.lines import Bitrate
 from earmark.board.boards.table import TablePage
 from earmark.board.pages.summaries import rank_interval
@@ -26,6 +28,7 @@ _DASH = "—"
 _STATUS_WORDS = {"": "not measured", "not_applicable": "not applicable", "failed": "failed"}
 KIND_BADGES = {"unknown": "isolation unknown", "unisolated": "not isolated", "faulty": "faulty", ANCHOR: "anchor"}
 _MEANS = (BLIND, "mean")
+_NO_TIER = "not told: its own interval is too wide to say whether it is level with systems of better means"
 CARD: tuple[tuple[str, str, str, Callable[[SystemCard], object]], ...] = (
     ("family", "Family", "", lambda card: card.family),
     ("parameters", "Parameters (M)", "n", lambda card: card.parameters_m),
@@ -57,8 +60,13 @@ def blind_badge(number: int | None) -> str:
     return f' <a {words}: policy and audit entry" href="/blind/audit/{number}">blind</a>'
 
 
-def kind_badge(card: SystemCard, kind: str) -> str:
-    """What a codec's results rest on, where that is not what it should be, with the reason."""
+def kind_badge(card: SystemCard, kind: str, isolation: str = "") -> str:
+    """What a codec's results rest on, with the reason where that is not what it should be.
+
+    `isolation` says whose word it is that a codec was isolated."""
+    if isolation:
+        words, why = ISOLATION_BADGES[isolation], ISOLATION_WORDS[isolation]
+        return f' <span class="badge {isolation}" title="{why}">{words}</span>'
     words = KIND_BADGES.get(kind, "")
     if not words:
         return ""
@@ -79,9 +87,9 @@ def bitrate_cell(bitrate: Bitrate | None) -> str:
 
 
 def rank_cell(
-    rank: int, low: int, high: int, unranked: str = "", of: int = 0, tier: int = 0, *, named: bool = False
+    rank: int, low: int, high: int, unranked: str = "", of: int = 0, tier: int | None = None, *, named: bool = False
 ) -> str:
-    """A rank with its interval as a `<td>`; `of` says among how many, and `tier` is shown where it is `named`."""
+    """A rank with its interval as a `<td>`; `of` says among how many, and `tier` is shown where it is `named`, or 0."""
     if not rank:
         return f'<td class="n rank gone" title="{escape(unranked or "no rank")}">{_DASH}</td>'
     field = f" of {of}" if of else ""
@@ -89,6 +97,8 @@ def rank_cell(
         return f'<td class="n rank" title="no interval: the rows tell no measurement error">{rank}{field}</td>'
     level = '<span class="vh">, not told apart from the best</span>' if tier == 1 else ""
     shown = f"<small>tier {tier}</small>" if named and tier else ""
+    if tier == 0:
+        shown = f'<small title="{_NO_TIER}">no tier</small>'
     return f'<td class="n rank">{rank}{field}<small>{rank_interval(low, high)}</small>{shown}{level}</td>'
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from earmark.board.boards.cells import Cell, plain_numbers
 from earmark.board.boards.costs import Front
+from earmark.board.boards.isolation import BADGES as ISOLATION_BADGES
 from earmark.board.boards.lines import heads_at, reasons_at
 from earmark.board.boards.pairs import Comparison
 from earmark.board.boards.subsets import SubsetSummary
@@ -55,6 +56,7 @@ def table_columns(page: TablePage) -> dict[str, Sequence[Any] | Floats]:
         "system": [card.name for card in cards], "slug": [head.system.slug for head in heads],
         "setting": [head.setting for head in heads], "settings_tried": [head.tried for head in heads],
         "protocol": [head.protocol for head in heads], "kind": [head.kind for head in heads],
+        "isolation": [head.isolation for head in heads],
         "kbps": [head.bitrate.kbps if head.bitrate else None for head in heads],
         "unranked": [reasons.get(at, "") for at in range(len(heads))], "family": [card.family for card in cards],
         "parameters_m": [card.parameters_m for card in cards],
@@ -202,7 +204,8 @@ def table_latex(page: TablePage) -> str:
     for row in page.rows:
         interval = f" [{row.rank_low}–{row.rank_high}]" if row.rank_low else ""
         cells = [_cell_text(cell, column.metric) for cell, column in zip(row.cells, page.columns, strict=True)]
-        name = row.system.card.name + (f" ({KIND_BADGES[row.kind]})" if row.kind in KIND_BADGES else "")
+        reservation = ISOLATION_BADGES["stated"] if row.isolation == "stated" else KIND_BADGES.get(row.kind, "")
+        name = row.system.card.name + (f" ({reservation})" if reservation else "")
         rate = [f"{row.bitrate.kbps:.2f}" if row.bitrate else "–"] if page.codecs else []
         rows.append([f"{row.rank}{interval}" if row.rank else "–", name, row.setting, *rate, *cells])
     unit = " (%)" if of.percent else ""

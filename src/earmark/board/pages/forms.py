@@ -37,6 +37,7 @@ _DONE = {
     "deleted": "The draft was deleted.",
     "contact": "Saved. This is where you are told what becomes of your submissions.",
     "confirm": "Saved. A code was sent to your address: open the link in that mail to confirm it.",
+    "feed-ended": "Your feed is closed; its address opens nothing any more.",
     "confirmed": "Your mail address is confirmed.",
     "role": "The role was changed.", "banned": "Banned. Their tokens have ended.", "unbanned": "The ban was lifted.",
     "erased": "Erased. The audit trail keeps that it was done.", "written": "Written. Readers see it on the next page.",

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from earmark.board.boards.snapshot import NoSuchBoard
-from earmark.definitions import Definition, paper_boards
+from earmark.definitions import Definition
 from earmark.report.metric_text import facts
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 def metric_words(context: Context, board: str) -> dict[str, Any]:
     """What templates call: `metric_name` and `metric_value`, as the definition of the board has them."""
-    definition = _definition(context, board)
+    definition = context.snapshots.definition(board)
 
     def name(metric: str) -> Markup:
         return titled_metric(definition, metric)
@@ -35,11 +34,3 @@ def titled_metric(definition: Definition | None, metric: str) -> Markup:
     """The host's title with the metric's own name small beside it, or that name alone."""
     title = definition.metric_title(metric) if definition else ""
     return Markup("{} <small><code>{}</code></small>").format(title, metric) if title else escape(metric)
-
-
-def _definition(context: Context, board: str) -> Definition | None:
-    try:
-        return context.snapshots.current(board).definition
-    except NoSuchBoard:
-        version = context.store.definition(board)
-        return version.definition if version else paper_boards().get(board)

@@ -5,10 +5,8 @@ All of it is for everybody, without cookies and without scripts.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
 
@@ -17,6 +15,7 @@ from earmark.board.boards.snapshot import Snapshot
 from earmark.board.boards.table import table
 from earmark.board.boards.view import BoardView
 from earmark.board.pages.assets import board_address, system_address
+from earmark.board.pages.atom import ATOM, Entry, atom
 from earmark.board.pages.boards import Items, Reader
 from earmark.board.pages.summaries import rank_interval, summary
 from earmark.board.pages.table_html import table_html
@@ -46,11 +45,11 @@ def site_feed(reader: Reader) -> Page:
 
 def board_feed(reader: Reader, board: str) -> Page:
     """What changed on one board."""
-    _open_board(reader, board)
+    open_board(reader, board)
     return _feed(reader, [board], board_address(board), reader.board_title(board))
 
 
-def _open_board(reader: Reader, board: str) -> Snapshot:
+def open_board(reader: Reader, board: str) -> Snapshot:
     """A board that everybody may read: what is shown on other pages has no reader of its own."""
     snapshot = reader.source.boards.current(board)
     if snapshot.definition.private:
@@ -59,26 +58,15 @@ def _open_board(reader: Reader, board: str) -> Snapshot:
 
 
 def _feed(reader: Reader, boards: Sequence[str], page: str, title: str) -> Page:
-    """The newest changes first, as Atom. Each entry keeps its id for ever."""
+    """The newest changes first. Each entry keeps its id for ever."""
     items = [item for board in boards for item in reader.source.news(board, _MOST_NEWS)]
     items.sort(key=lambda item: (item.at, item.id), reverse=True)
-    items = items[:_MOST_NEWS]
-    base = reader.base_url
-    own = f"{base}{page.rstrip('/')}/feed.atom"
-    last = items[0].at if items else datetime(2026, 1, 1, tzinfo=UTC)
-    parts = [
-        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">',
-        f"<title>{escape(title)}</title><id>{_stable('feed', page)}</id><updated>{_moment(last)}</updated>",
-        f'<link rel="self" href="{escape(own)}"/>',
-        f'<link rel="alternate" type="text/html" href="{escape(base + page)}"/>',
-        "<author><name>Earmark</name></author>",
-        *(_entry(reader, item) for item in items),
-        "</feed>\n",
-    ]
-    return packed("\n".join(parts), "application/atom+xml; charset=utf-8")
+    own = f"{reader.base_url}{page.rstrip('/')}/feed.atom"
+    entries = [_entry(reader, item) for item in items[:_MOST_NEWS]]
+    return packed(atom(title, ("feed", page), own, reader.base_url + page, entries), ATOM)
 
 
-def _entry(reader: Reader, item: NewsItem) -> str:
+def _entry(reader: Reader, item: NewsItem) -> Entry:
     heading = reader.board_title(item.board)
     names = first_of([name for _, name in item.systems], _NAMED)
     if item.action == DEFINED:
@@ -93,20 +81,8 @@ def _entry(reader: Reader, item: NewsItem) -> str:
         address = system_address(item.board, item.systems[0][0])
     elif item.submission and item.action != WITHDRAWN:
         address = f"/submissions/{quote(item.submission)}"
-    return (
-        f"<entry><title>{escape(plain(title, 300))}</title><id>{_stable(item.board, str(item.id), item.action)}</id>"
-        f'<updated>{_moment(item.at)}</updated><link href="{escape(reader.base_url + address)}"/>'
-        f'<summary>{escape(plain(words, 1000))}</summary><category term="{escape(item.action)}"/></entry>'
-    )
-
-
-def _stable(*parts: str) -> str:
-    """An id that is the same wherever the board is served from."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, "\n".join(("earmark", *parts))).urn
-
-
-def _moment(at: datetime) -> str:
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    key = (item.board, str(item.id), item.action)
+    return Entry(title, key, item.at, reader.base_url + address, words, item.action)
 
 
 # --- badges -----------------------------------------------------------------------------------------------------------
@@ -114,7 +90,7 @@ def _moment(at: datetime) -> str:
 
 def badge(reader: Reader, board: str, slug: str, items: Items) -> Page:
     """Where a system stands, as a small picture for its README: the rank with its interval, or the tier."""
-    snapshot = _open_board(reader, board)
+    snapshot = open_board(reader, board)
     system = snapshot.system(slug)
     given = dict(items)
     show = given.get("show", "rank")
@@ -170,7 +146,7 @@ def _length(text: str) -> float:
 
 def embed(reader: Reader, board: str, items: Items) -> Page:
     """The first lines of a view of the table, for a frame on another page: no form, no script, no cookie."""
-    snapshot = _open_board(reader, board)
+    snapshot = open_board(reader, board)
     lines = dict(items).get("lines", str(_LINES))
     if not (lines.isascii() and lines.isdigit() and 1 <= int(lines[:9]) <= _MOST_LINES):
         raise UsageError(f'"lines" is a number from 1 to {_MOST_LINES}, not "{lines}".')

@@ -23,6 +23,7 @@ from earmark.board.pages.boards import Reader, Source, store_source
 from earmark.board.pages.comparisons import compare_file, compare_page, pareto_file, pareto_page
 from earmark.board.pages.definitions import about_page
 from earmark.board.pages.outlets import badge, board_feed, embed, site_feed
+from earmark.board.pages.pictures import board_picture
 from earmark.board.pages.subsets import subset_file, subset_page, subsets_page
 from earmark.board.pages.systems import system_file, system_page
 from earmark.board.refusals import NotFound
@@ -121,6 +122,7 @@ def reading_pages(context: Context) -> APIRouter:
         lambda request: embed(_at(reader, request), request.path_params["board"], request.query_params.multi_items()),
     )
     add_page("/b/{board}/s/{slug}/badge.svg", system_badge)
+    add_page("/b/{board}/preview.png", of_view(board_picture))
     for kind in ("csv", "tex", "json"):
         add_page(f"/b/{{board}}/compare.{kind}", of_view(compare_file, kind))
         add_page(f"/b/{{board}}/pareto.{kind}", of_view(pareto_file, kind))

@@ -27,6 +27,7 @@ from earmark.board.pages.analyses import analysis_file, analysis_page
 from earmark.board.pages.boards import Reader, Source, store_source
 from earmark.board.pages.comparisons import pareto_file, pareto_page
 from earmark.board.pages.definitions import about_page
+from earmark.board.pages.pictures import board_picture
 from earmark.board.pages.subsets import subset_file, subset_page, subsets_page
 from earmark.board.pages.systems import system_file, system_page
 from earmark.board.web.caching import Page
@@ -42,7 +43,7 @@ _ALL = (("per", "all"), ("show", "domains"), ("show", "subsets"), ("show", "card
 _OTHER_PAGES = ("index", "about", "pareto", "subsets", "analysis", "s")
 """What the folder of a board has beside the pages of its metrics."""
 _FORMATS = ("csv", "tex", "json")
-_LINK = re.compile(r'(\s(?:href|src))="(/[^"]*)"')
+_LINK = re.compile(r'(\s(?:href|src)|property="og:image" content)="(/[^"]*)"')
 
 
 def freeze(store: Store, folder: Path, *, title: str = "Earmark leaderboard") -> int:
@@ -92,6 +93,7 @@ def _board_pages(reader: Reader, board: str, root: str) -> Iterator[FrozenPage]:
     snapshot = reader.source.boards.current(board)
     at, names = assets.board_address(board), _names(snapshot.metrics, _OTHER_PAGES)
     yield at, f"{root}/index.html", partial(reader.board, board, _ALL)
+    yield f"{at}/preview.png", f"{root}/preview.png", partial(board_picture, reader, board)
     for metric in snapshot.metrics:
         items = (*_ALL, ("metric", metric))
         place = f"{root}/{'index' if metric == snapshot.metrics[0] else names[metric]}.html"
@@ -99,6 +101,8 @@ def _board_pages(reader: Reader, board: str, root: str) -> Iterator[FrozenPage]:
         for kind in _FORMATS:
             file = partial(reader.board_file, board, items, kind)
             yield f"{at}/{metric}.{kind}", f"{root}/{names[metric]}.{kind}", file
+        picture = partial(board_picture, reader, board, [("metric", metric)])
+        yield f"{at}/preview.png?metric={quote(metric)}", f"{root}/{names[metric]}-preview.png", picture
     if not snapshot.metrics:
         return
     yield f"{at}/about", f"{root}/about.html", partial(about_page, reader, board)

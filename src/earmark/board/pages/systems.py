@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -52,15 +53,15 @@ def system_page(reader: Reader, board: str, slug: str, items: Items = ()) -> Pag
     no_command = "The author gave no command."
     if provenances == ["printed"]:
         no_command = "These numbers were printed in a paper; it says how they were measured."
-    kind = snapshot.kinds[snapshot.places[slug]]
+    kind, isolation = snapshot.kinds[snapshot.places[slug]], reader.isolation_of(board, slug)
     values: dict[str, Any] = {
         "board": board, "card": card, "address": address, "history": history,
-        "changes": reader.source.changes(board, slug), "facts": _facts(system, _tried(own)),
+        "changes": reader.source.changes(board, slug), "facts": _facts(system, _tried(own), isolation),
         "bibtex": files.bibtex(system, f"{reader.base_url}{address}"), "no_command": no_command,
         "provenances": [name for name in provenances if name != "blind"],
         "blind_badge": blind_badge(reader.audited(snapshot).get(system.id)) if "blind" in provenances else "",
-        "standings": [], "metric": "", "kind": kind,
-        "apart": _apart(card, kind),
+        "standings": [], "metric": "", "kind": kind, "isolation": isolation,
+        "apart": _apart(card, kind), "exports": _exports(board, slug),
     }  # fmt: skip
     if own:
         values |= _scored(snapshot, system, own, dict(items))
@@ -81,7 +82,16 @@ def _shared(
     if reader.base_url and not reader.frozen and not snapshot.definition.private:
         target = f"{reader.base_url}{address}"
         badge = {"words": words, "markdown": f"[![{plain(named, 200)}]({target}/badge.svg)]({target})"}
-    return {"badge": badge, "preview": reader.preview(named, f"{words}.", address)}
+    return {"badge": badge, "preview": reader.preview(named, f"{words}.", address, snapshot.board)}
+
+
+def _exports(board: str, slug: str) -> str:
+    """The commands that make files for other places of the score table that this page offers."""
+    table = f"{board}-{slug}.csv"
+    return "\n".join(
+        f"earmark export {shlex.quote(table)} --as {kind} --into {kind}{more}"
+        for kind, more in (("hf", " --card README.md"), ("mteb", ""), ("eee", " --organisation NAME"))
+    )
 
 
 def _tried(own: OwnRows) -> int:
@@ -232,12 +242,13 @@ def _provenances(snapshot: Snapshot, own: OwnRows) -> list[str]:
     return [PROVENANCES[code] for code in sorted(codes) if code]
 
 
-def _codec_facts(card: SystemCard) -> list[tuple[str, str, bool]]:
+def _codec_facts(card: SystemCard, whose: str) -> list[tuple[str, str, bool]]:
     """What the results of a codec rest on, and which version of it they are of; printed ones say nothing of it."""
     if card.kind != "codec":
         return []
     standing, stated = standing_of(card.details), "isolation" in card.details
     isolation = f"{standing.isolation}: {standing.isolation_reason}".rstrip(": ")
+    isolation += {"stated": ", stated by the author", "confirmed": ", confirmed by the host"}.get(whose, "")
     broken = "; ".join(f"{promise.name}: {promise.reason}" for promise in standing.broken)
     return [
         ("Version of the codec", str(card.details.get("version", "")), stated),
@@ -274,7 +285,7 @@ _ASKED = ("Revision", "Hardware")
 """What every card should say."""
 
 
-def _facts(system: System, tried: int) -> list[tuple[str, str]]:
+def _facts(system: System, tried: int, isolation: str) -> list[tuple[str, str]]:
     """What the card says; some facts are named although they are not stated."""
     card = system.card
     facts_of_card = [
@@ -287,7 +298,7 @@ def _facts(system: System, tried: int) -> list[tuple[str, str]]:
         ("Nominal bit rate", "" if card.kbps is None else f"{card.kbps:g} kbps", False),
         ("Real-time factor", "" if card.real_time_factor is None else f"{card.real_time_factor:g}", False),
         ("Settings tried", str(tried), tried > 0), ("Year", str(card.year or ""), False),
-        *_codec_facts(card),
+        *_codec_facts(card, isolation),
         ("Citation", "" if card.citation.startswith("@") else card.citation, False),
         ("Sent first by", system.team or system.owner, True),
     ]  # fmt: skip

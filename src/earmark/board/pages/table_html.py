@@ -28,7 +28,7 @@ from earmark.wording import counted, first_of
 
 SWAPS = 'hx-boost="true" hx-target="#board" hx-select="#board" hx-swap="outerHTML show:none"'
 """What makes a script put the table of a link in the place of this one; without a script the link is a link."""
-KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, or printed in a paper"}
+KIND_WORDS = {**TITLES, RANKED: "Ranked: isolated, as their authors state or the host has seen, or printed in a paper"}
 _GROUPS = {BLIND: "Blind mean", "mean": "Means", "subset": "Subsets", "metric": "Other metrics"}
 _MEANS = (BLIND, "mean")
 _LONG = 12  # letters under a heading, from which on they go to a second line
@@ -91,8 +91,9 @@ def _tiers_mixed(page: TablePage) -> bool:
     heading does, for it would hold lines of another tier."""
     if not _by_rank(page):
         return False
-    ranked = page.places[page.field.ranks.rank[page.places] > 0]
-    kinds, tiers = page.field.kind_places[ranked], page.field.ranks.tier[ranked]
+    field, places = page.field, page.places
+    ranked = places[(field.ranks.rank[places] > 0) & (field.ranks.tier[places] > 0)]
+    kinds, tiers = field.kind_places[ranked], field.ranks.tier[ranked]
     return bool(((kinds[:-1] == kinds[1:]) & (tiers[:-1] > tiers[1:])).any())
 
 
@@ -102,9 +103,11 @@ def _cuts(page: TablePage, lines: slice, *, tiers: bool) -> Iterator[tuple[int, 
     reasons = reasons_at(page.snapshot, page.field, places)
     missing = {lacks_subsets(reason) for reason in reasons.values() if not is_aside(reason)} == {True}
     before = ""
-    for at, (rank, tier) in enumerate(zip(ranks.rank[places].tolist(), ranks.tier[places].tolist(), strict=True)):
+    parts = (part[places].tolist() for part in (ranks.rank, ranks.low, ranks.tier))
+    for at, (rank, low, tier) in enumerate(zip(*parts, strict=True)):
         if rank:
-            words = _tier_words(tier) if tiers and tier else ""
+            # Of whose tier nothing is told stands where its mean is, under the heading above it.
+            words = _tier_words(tier) if tiers and tier else before if low else ""
         elif is_aside(reasons[at]):
             words = "Shown for comparison, not ranked"
         else:

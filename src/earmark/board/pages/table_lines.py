@@ -124,8 +124,9 @@ def _written_head(board: str, head: LineHead, entry: int | None, links: bool) ->
     name = shown_name(card.name)
     badge = blind_badge(entry) if "blind" in head.provenance else ""
     box = f'<input type="checkbox" name="s" value="{escape(head.key)}" aria-label="Compare {name}">' if links else ""
+    badges = kind_badge(card, head.kind, head.isolation) + badge
     address = f"/b/{quote(board)}/s/{quote(head.system.slug)}"
-    named = f'<th scope="row" class="name"><a href="{address}">{_titled(card)}{kind_badge(card, head.kind)}{badge}'
+    named = f'<th scope="row" class="name"><a href="{address}">{_titled(card)}{badges}'
     return _HeadText(f"{box}</td>", named, f"<small>{_under(head)}</small></th>")
 
 

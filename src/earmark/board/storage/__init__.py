@@ -25,6 +25,7 @@ from earmark.board.storage.blind_sets import BlindSets
 from earmark.board.storage.boards import Boards
 from earmark.board.storage.cards import Cards
 from earmark.board.storage.drafts import Drafts
+from earmark.board.storage.feeds import Feeds
 from earmark.board.storage.host_texts import HostTexts
 from earmark.board.storage.live import Live, LiveScores
 from earmark.board.storage.migrations import upgrade
@@ -44,8 +45,8 @@ def open_database(url: str) -> Engine:
 
 
 class Store(
-    BlindJobs, BlindReleases, BlindSets, Boards, Cards, Drafts, HostTexts, Notices, People, Live, News, Submissions,
-    Sessions, Accounts,
+    BlindJobs, BlindReleases, BlindSets, Boards, Cards, Drafts, Feeds, HostTexts, Notices, People, Live, News,
+    Submissions, Sessions, Accounts,
 ):  # fmt: skip
     """A board's memory. Safe to use from several threads, and from several processes on one database."""
 

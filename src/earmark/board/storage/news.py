@@ -58,7 +58,7 @@ def _of_submissions(connection: Connection, board: str, limit: int) -> list[News
         .limit(limit)
     )  # fmt: skip
     rows = connection.execute(query).all()
-    named = _systems_of(connection, [row.number for row in rows])
+    named = systems_of(connection, [row.number for row in rows])
     return [
         NewsItem(
             row.id, row.at, row.action, board, row.public, row.rows, row.provenance, tuple(named.get(row.number, ()))
@@ -79,7 +79,8 @@ def _of_definitions(connection: Connection, board: str, limit: int) -> list[News
     ]
 
 
-def _systems_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+def systems_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[tuple[str, str]]]:
+    """The slug and the name of each system of some submissions."""
     query = (
         select(submission_systems.c.submission_id, systems.c.slug, systems.c.name)
         .join(systems, systems.c.id == submission_systems.c.system_id)

@@ -26,6 +26,7 @@ from earmark.board.storage.tables import (
     documents,
     drafts,
     events,
+    feeds,
     host_texts,
     notices,
     sessions,
@@ -176,7 +177,7 @@ def _forget_words(connection: Connection, user: User) -> None:
     """Delete what a user wrote: documents, drafts, contacts, tokens, notices, and the words of their cards."""
     sent = select(submissions.c.id).where(submissions.c.owner_id == user.id)
     connection.execute(delete(documents).where(documents.c.submission_id.in_(sent)))
-    for table in (drafts, contacts, notices, sessions, tokens):
+    for table in (drafts, contacts, feeds, notices, sessions, tokens):
         column = table.c.owner_id if table is drafts else table.c.user_id
         connection.execute(delete(table).where(column == user.id))
     connection.execute(update(submissions).where(submissions.c.owner_id == user.id).values(key="", reason=""))

@@ -22,7 +22,7 @@ from earmark.board.storage.arrivals import (
     rules_of,
 )
 from earmark.board.storage.boards import as_named_now, keep_definition, refuse_archived, refuse_closed
-from earmark.board.storage.live import announced_names, blind_names, recount
+from earmark.board.storage.live import announced_names, recount
 from earmark.board.storage.notices import tell
 from earmark.board.storage.tables import (
     CELLS,
@@ -41,6 +41,7 @@ from earmark.errors import EarmarkError, UsageError, quoted
 from earmark.scores import Row as ScoreRow
 from earmark.scores import Scores
 from earmark.submissions import Document, Limits, Provenance, SystemCard, card_from, enforce
+from earmark.submissions.blind_names import BlindNames
 from earmark.submissions.texts import checked_text
 
 _PLAIN = tuple(
@@ -352,5 +353,7 @@ def _refuse_origin(connection: Connection, row: Row[Any], origin: str) -> None:
 def _claimed_blind(connection: Connection, row: Row[Any], *, announced: bool = False) -> list[str]:
     """The blind subsets of which a submission has measurements; or only those that a host announced."""
     subsets = select(measurements.c.subset).distinct().join(scores).where(scores.c.submission_id == row.id)
-    names = announced_names(connection, row.board) if announced else blind_names(connection, row.board)
-    return sorted(connection.scalars(subsets.where(scores.c.status == "ok", measurements.c.subset.in_(names))))
+    blind, known = rules_of(connection, row.board)
+    public = known[row.board].subset_names if row.board in known else ()
+    names = BlindNames(announced_names(connection, row.board) if announced else blind, public)
+    return sorted(filter(names.meant, connection.scalars(subsets.where(scores.c.status == "ok"))))

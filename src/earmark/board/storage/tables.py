@@ -1,7 +1,7 @@
 """The tables of the board.
 
     users --< tokens --< sessions
-      |--< drafts, contacts, notices (what is to be told them)
+      |--< drafts, contacts, feeds, notices (what is to be told them)
       |
       +--< submissions --< submission_systems >-- systems
       |        |  |                                  |
@@ -198,6 +198,11 @@ contacts = sa.Table(
     "contacts", metadata, reference("user_id", "users", key=True), string("mail", 300),
     moment("confirmed", nullable=True), string("webhook"), string("secret", 100),
 )  # fmt: skip
+
+# Private feeds of authors: `hash` is the SHA-256 of the word in the feed's address.
+feeds = sa.Table(
+    "feeds", metadata, reference("user_id", "users", key=True), string("hash", 64, unique=True), moment("created")
+)
 
 # What is still to be told, and what was: written with what it tells of, sent later and again until it arrives.
 notices = sa.Table(

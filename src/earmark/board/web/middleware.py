@@ -35,6 +35,7 @@ _READING = ("GET", "HEAD", "OPTIONS")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _PRIVATE = "/v1/blind/jobs"
 """What is answered under it is for one team or worker, and changes by the minute."""
+_SECRET = "/feeds/"
 _UNCOUNTED = ("/healthz", "/readyz", "/metrics", "/static/")
 
 
@@ -82,12 +83,17 @@ class Observed:
         self._meters.requests.labels(method, route, str(status)).inc()
         self._meters.seconds.labels(route).observe(seconds)
         fields = {
-            "method": scope["method"], "path": scope["path"][:500], "status": status, "seconds": round(seconds, 4),
-            "client": (scope.get("client") or ("",))[0], "request": request_id,
+            "method": scope["method"], "path": _logged_path(scope["path"]), "status": status,
+            "seconds": round(seconds, 4), "client": (scope.get("client") or ("",))[0], "request": request_id,
         }  # fmt: skip
         user = scope.get("state", {}).get("user_name")
         level = logging.DEBUG if scope["path"].startswith(_UNCOUNTED) else logging.INFO
         LOGGER.log(level, "request", extra={"fields": {**fields, "user": user} if user else fields})
+
+
+def _logged_path(path: str) -> str:
+    """A path as logs have it: without the word that opens a private feed."""
+    return f"{_SECRET}…" if path.startswith(_SECRET) else path[:500]
 
 
 class Guarded:

@@ -20,7 +20,7 @@ EMBED_POLICY = (
 """Of the one page that others may put into a frame: it runs nothing and sends nothing."""
 PICTURE_POLICY = "default-src 'none'; frame-ancestors 'none'"
 _READING = ("GET", "HEAD")
-_SHARED = (".csv", ".json", ".tex", ".bib", ".svg", ".atom")
+_SHARED = (".csv", ".json", ".tex", ".bib", ".svg", ".png", ".atom")
 _DAY = "86400"
 
 

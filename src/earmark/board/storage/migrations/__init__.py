@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD", "bring_to", "config_for", "revision_of", "upgrade"]
 
-HEAD = "0007"
+HEAD = "0008"
 
 
 def upgrade(engine: Engine, locked: Callable[[], AbstractContextManager[Connection]], revision: str = HEAD) -> None:
