@@ -15,6 +15,7 @@ import argparse
 
 from earmark import vectors
 from earmark.cli import flags, options
+from earmark.cli.tracked import add_track, tell, track_command
 from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.options import GIVEN, Options
@@ -49,11 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_vectors(parser)
     flags.add_distances(parser)
     options.add_output(parser)
+    add_track(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     options.check_out(args)
     files = flags.settle_distances(args)
+    tracking_run = track_command(args, args.system or str(files[0] if files else args.vectors))
     joined = _read_distances(args, files) if files else _read_vectors(args)
     points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
     scores = evaluate(
@@ -66,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
         write_points(scores, joined.labels, joined.groups, args.per_point)
     options.tell_columns(args, joined)
     options.deliver(args, options.with_doubts(scores, joined), long_text)
+    with tracking_run as tracking:
+        if tracking is not None:
+            tracking.log(scores)
+    tell(args, tracking)
     return 0 if any(row.status == "ok" for row in scores) else 1
 
 
