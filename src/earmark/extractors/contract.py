@@ -78,7 +78,7 @@ class LayeredExtractor(Extractor, Protocol):
 
 
 def is_layered(extractor: Extractor) -> TypeGuard[LayeredExtractor]:
-    """Whether hidden layers can be had, also through an adapter, which `isinstance` does not see from Python 3.12 on."""
+    """Whether hidden layers can be had, also through an adapter: `isinstance` sees none from Python 3.12 on."""
     return hasattr(extractor, "layers") and hasattr(extractor, "extract_layers")
 
 

@@ -201,4 +201,4 @@ class _Uploaded(logging.Handler):
     def _write(self) -> None:
         self._written = time.monotonic()
         with suppress(OSError, InputError):  # the work counts, not what is told of it
-            self._file.write_text(self._text, errors="backslashreplace")
+            self._file.write_text(self._text, encoding="utf-8", errors="backslashreplace")

@@ -145,7 +145,7 @@ def code_fingerprint(source: str) -> str:
 
 
 def _text_of(value: Any) -> str:
-    """A syntax tree as text, the same with every Python: as `ast.dump` of 3.11, which later versions write otherwise."""
+    """A syntax tree as text, the same with every Python: as `ast.dump` writes it in 3.11."""
     if isinstance(value, list):
         return f"[{', '.join(map(_text_of, value))}]"
     if not isinstance(value, ast.AST):
