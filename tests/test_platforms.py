@@ -101,9 +101,9 @@ def _calls(node: ast.Call) -> Iterator[str]:
         opens_text = not any(set(word) <= set("rwxab+t") and "b" in word for word in words)
         if opens_text and (isinstance(node.func, ast.Name) or words):
             yield "text without an encoding: open"
-    if name in ("run", "Popen", "check_output") and "encoding" not in named:
-        if any(isinstance(named.get(word), ast.Constant) for word in ("text", "universal_newlines")):
-            yield f"text without an encoding: subprocess.{name}"
+    asks_text = any(isinstance(named.get(word), ast.Constant) for word in ("text", "universal_newlines"))
+    if name in ("run", "Popen", "check_output") and asks_text and "encoding" not in named:
+        yield f"text without an encoding: subprocess.{name}"
     if name in ("get_context", "set_start_method") and node.args and ast.unparse(node.args[0]) == "'fork'":
         yield "processes that are forked"
 

@@ -47,7 +47,7 @@ def read_mlflow(project: str) -> list[Kept]:
             {**run.data.params, **run.data.tags},
             {file.path for file in client.list_artifacts(run.info.run_id)},
             run.info.status,
-        )  # fmt: skip
+        )
         for run in runs
     ]
 
