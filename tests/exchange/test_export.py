@@ -142,59 +142,27 @@ def test_two_distances_are_not_one_score(tmp_path: Path, export: Export) -> None
     assert export(*words, "--distance", "euclidean")[0] == 0
 
 
-TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
-# What version 0.2.1 of the schema of Every Eval Ever asks for of the parts that are written.
-EEE = {
-    "type": "object", "additionalProperties": False,
-    "required": ["schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info",
-                 "eval_library", "evaluation_results"],
-    "properties": {
-        "schema_version": {"type": "string"}, "evaluation_id": {"type": "string"},
-        "retrieved_timestamp": {"type": "string"}, "evaluation_timestamp": {"type": "string"},
-        "source_metadata": {
-            "required": ["source_type", "source_organization_name", "evaluator_relationship"],
-            "properties": {"source_type": {"enum": ["documentation", "evaluation_run"]},
-                           "evaluator_relationship": {
-                               "enum": ["first_party", "third_party", "collaborative", "other"]}},
-        },
-        "model_info": {"required": ["name", "id"]},
-        "eval_library": {"required": ["name", "version"]},
-        "evaluation_results": {"type": "array", "items": {
-            "required": ["evaluation_name", "source_data", "metric_config", "score_details"],
-            "properties": {
-                "source_data": {"required": ["dataset_name", "source_type"],
-                                "properties": {"source_type": {"enum": ["url", "hf_dataset", "other"]}}},
-                "metric_config": {
-                    "required": ["lower_is_better", "score_type", "min_score", "max_score"],
-                    "properties": {"score_type": {"const": "continuous"}, "min_score": {"type": "number"},
-                                   "max_score": {"type": "number"}, "additional_details": TEXTS},
-                },
-                "score_details": {"required": ["score"], "properties": {
-                    "score": {"type": "number"}, "details": TEXTS,
-                    "uncertainty": {"properties": {
-                        "num_samples": {"type": "integer"},
-                        "confidence_interval": {"required": ["lower", "upper"], "properties": {
-                            "lower": {"type": "number"}, "upper": {"type": "number"}, "method": {"type": "string"},
-                            "confidence_level": {"type": "number", "minimum": 0, "maximum": 1}}},
-                    }},
-                }},
-            },
-        }},
-    },
-}  # fmt: skip
+def _validated(file: Path, folder: Path) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """What the database's own checks say of a file: errors and warnings."""
+    from every_eval_ever.validate import validate_aggregate
+
+    path = file.relative_to(folder).as_posix()
+    report = validate_aggregate(file, repo_path=path, available_files={path}, run_semantic_checks=True)
+    return report.errors, report.warnings
 
 
 def test_every_eval_ever_has_intervals(table: Path, tmp_path: Path, export: Export) -> None:
-    schema = pytest.importorskip("jsonschema_rs").validator_for(EEE)
+    pytest.importorskip("every_eval_ever")
     words = (table, "--as", "eee", "--rename", "wren=me/wren", "--into", tmp_path / "data")
     code, _, err = export(*words)
     assert (code, "--organisation" in err) == (2, True)
     code, out, err = export(*words, "--organisation", "Nest", "--dataset", "me/nest")
     assert code == 0, err
-    assert "1 value left behind" in err  # hub_ratio has no highest value
+    assert "owl states none" in err  # no developer
     files = [Path(line) for line in out.split()]
-    for file in files:
-        schema.validate(json.loads(file.read_text()))
+    assert _validated(files[0], tmp_path) == ([], [])
+    errors, warnings = _validated(files[1], tmp_path)
+    assert (errors, "developer is required" in warnings[0]["msg"]) == ([], True)
     assert files[0].parent == tmp_path / "data" / "nest" / "me" / "wren"
     dawn = json.loads(files[0].read_text())["evaluation_results"][0]
     assert dawn["score_details"]["score"] == 0.8125
@@ -209,7 +177,35 @@ def test_every_eval_ever_has_intervals(table: Path, tmp_path: Path, export: Expo
         "num_samples": 40,
     }
     assert dawn["source_data"]["hf_repo"] == "me/nest"
+    ranges = {
+        result["metric_config"]["metric_name"]: result["metric_config"]["max_score"]
+        for result in json.loads(files[0].read_text())["evaluation_results"]
+    }
+    assert ranges == {"P@1": 1, "hub_ratio": "Infinity"}
     assert export(*words, "--organisation", "Nest", "--dataset", "me/nest")[1] == out  # the same files again
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        (("score_details", "uncertainty", "confidence_interval", "lower"), "low"),
+        (("score_details", "score"), 1.5),
+        (("metric_config", "lower_is_better"), None),
+    ],
+)
+def test_a_broken_record_would_be_noticed(
+    table: Path, tmp_path: Path, export: Export, part: tuple[str, ...], value: object
+) -> None:
+    pytest.importorskip("every_eval_ever")
+    words = (table, "--as", "eee", "--rename", "wren=me/wren", "--organisation", "Nest", "--into", tmp_path / "data")
+    file = Path(export(*words, "--systems", "wren")[1].split()[0])
+    record = json.loads(file.read_text())
+    inside = record["evaluation_results"][0]
+    for name in part[:-1]:
+        inside = inside[name]
+    inside[part[-1]] = value
+    file.write_text(json.dumps(record))
+    assert _validated(file, tmp_path)[0]
 
 
 def test_croissant_is_read_by_its_library(tmp_path: Path, export: Export) -> None:

@@ -280,7 +280,7 @@ class _Clock:
 
     def __init__(self, file: Path, most: float) -> None:
         self._file, self._most = file, most
-        self._before = float(file.read_text()) if file.exists() else 0.0
+        self._before = float(file.read_text("utf-8")) if file.exists() else 0.0
         self._started = self._cell = self._noted = time.monotonic()
 
     def __enter__(self) -> _Clock:

@@ -15,6 +15,7 @@ from typing import Any
 
 from earmark.cli import flags, options, spreading
 from earmark.cli.columns import add_columns
+from earmark.cli.tracked import add_track, tell, track_run
 from earmark.codecs.runs.config import CodecConfig
 from earmark.evaluation.options import Options
 from earmark.geometry import devices
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_cache(group)
     spreading.add_executors(parser, CodecConfig)
     options.add_output(parser)
+    add_track(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         lines, url = plan_codecs(config)
         return spreading.print_plan(args, lines, url)
     spreading.check(args)
+    tracking_run = track_run(args, config)
     if args.slurm is not None:
         refuse_unshared(config.executor, config.cache, merge=True)
         device = [] if args.device is None else [f"--device={args.device}"]
@@ -75,11 +78,15 @@ def run(args: argparse.Namespace) -> int:
     with devices.preferring(args.device):  # no score depends on it, so no config says it
         if args.shard is not None:
             return _run_share(args, config)
-        result = run_codecs(config, progress=not args.quiet, merge=args.merge)
+        with tracking_run as tracking:
+            result = run_codecs(config, progress=not args.quiet, merge=args.merge)
+            if tracking is not None:
+                tracking.log(result.scores)
     options.deliver(args, result.scores, lambda scores: _table(scores, result.folder))
     if not args.quiet:
         for line in _remarks(result):
             print(line, file=sys.stderr)
+    tell(args, tracking)
     measured = {row.system for row in result.scores if row.metric == "kbps" and row.value is not None}
     return 0 if all(row.system in measured for row in result.scores) else 1
 

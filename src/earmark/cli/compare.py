@@ -24,6 +24,7 @@ import numpy as np
 from earmark import vectors
 from earmark.atomic import write_whole
 from earmark.cli import flags, options
+from earmark.cli.tracked import add_track, tell, track_command
 from earmark.errors import EarmarkError, InputError, UsageError
 from earmark.evaluation import compare
 from earmark.evaluation.options import GIVEN, Options, byte_count
@@ -87,6 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_vectors(parser, correct=CORRECT, system=argparse.SUPPRESS)
     flags.add_distances(parser, distances=DISTANCES)
     options.add_output(parser)
+    add_track(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -97,13 +99,20 @@ def run(args: argparse.Namespace) -> int:
     folders = [locate(path).is_dir() for path in args.inputs]
     if any(folders) and (given or not all(folders)):
         raise UsageError("Give run folders alone, or files of vectors and labels: both were given.")
+    tracking_run = track_command(args, "comparison")
     if args.vary is not None:
+        if args.track:
+            raise UsageError("--track is for differences between systems: leave it out with --vary.")
         return _vary(args, all(folders))
     scores = _compare_folders(args) if any(folders) else _compare_files(args, given)
     options.deliver(args, scores, _pairs_text, chosen=bool(args.metrics))
     if not args.quiet:
         for note in scores.notes:
             print(f"note: {note}", file=sys.stderr)
+    with tracking_run as tracking:
+        if tracking is not None:
+            tracking.log(scores)
+    tell(args, tracking)
     return 0 if any(row.status == "ok" for row in scores) else 1
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from earmark import vectors
 from earmark.atomic import write_whole
 from earmark.cli import flags, options
+from earmark.cli.tracked import add_track, tell, track_command
 from earmark.errors import UsageError
 from earmark.evaluation import evaluate
 from earmark.evaluation.options import GIVEN, Options
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_vectors(parser)
     flags.add_distances(parser)
     options.add_output(parser)
+    add_track(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if args.table and not args.by:
         raise UsageError("--table is for --by group or --by class; --out writes the score table.")
     files = flags.settle_distances(args)
+    tracking_run = track_command(args, args.system or str(files[0] if files else args.vectors))
     joined = _read_distances(args, files) if files else _read_vectors(args)
     points = joined.values if isinstance(joined, vectors.Joined) else joined.distances
     asked: dict[str, Any] = {**_label_sets(joined), **flags.given(args, Options)}
@@ -93,6 +96,10 @@ def run(args: argparse.Namespace) -> int:
     if args.table:
         written = {".md": parts.to_markdown, ".tex": parts.to_latex, ".csv": parts.to_csv}
         write_whole(locate(args.table), written.get(locate(args.table).suffix.lower(), parts.to_text)().encode())
+    with tracking_run as tracking:
+        if tracking is not None:
+            tracking.log(scores)
+    tell(args, tracking)
     return 0 if any(row.status == "ok" for row in scores) else 1
 
 

@@ -11,6 +11,8 @@ croissant a corpus, as `earmark corpus describe` takes it. Only what was measure
   raven      selection tables of the worst clips of a run (--worst 50): one for each recording, and one of all
   audacity   tracks of labels of the same clips, one for each recording
   scores     PLACE as a score table (.csv, .json, .jsonl, .parquet), for `earmark submit` and all other commands
+
+With --track in place of --as and --into, the scores go to an experiment tracker, as `earmark run --track` does it.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from earmark.cli import options
+from earmark.cli.tracked import add_track, source_parameters, tell
 from earmark.errors import UsageError
 from earmark.exchange import (
     Measured,
+    Tracking,
     open_measured,
     write_croissant,
     write_every_eval_ever,
@@ -35,6 +39,7 @@ from earmark.exchange.every_eval_ever import RELATIONSHIPS
 from earmark.exchange.mteb_results import NO_LANGUAGE
 from earmark.exchange.selection_tables import PROGRAMS
 from earmark.places import locate
+from earmark.runs.folder import measured_settings
 from earmark.scores import LEADING, METRICS, Scores
 from earmark.scores.rows import distinct
 
@@ -45,6 +50,7 @@ EXAMPLES = """examples:
   earmark export scores.csv --as mteb --metrics P@1,GSR --distance cosine --into results
   earmark export run --as eee --organisation "Lab for Birdsong" --relationship third_party --into data
   earmark export run --as raven --worst 50 --systems "perch mean" --into look
+  earmark export run --track mlflow:my-project
   earmark export recordings/ --as croissant --into recordings
   earmark export mteb/results --as scores --metrics accuracy --into scores.csv
 """
@@ -52,8 +58,9 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="score table, run folder, results of others, or a corpus")
-    parser.add_argument("--as", dest="kind", choices=KINDS, required=True, help="for whom")
-    parser.add_argument("--into", metavar="PLACE", required=True, help="folder to write into; for scores, a file")
+    parser.add_argument("--as", dest="kind", choices=KINDS, help="for whom")
+    parser.add_argument("--into", metavar="PLACE", help="folder to write into; for scores, a file")
+    add_track(parser)
     what = parser.add_argument_group("what is exported")
     options.add(
         what,
@@ -85,6 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.track:
+        return _track(args)
+    if not args.kind or not args.into:
+        raise UsageError("Say for whom and where to: --as hf --into my-model, or --track mlflow.")
     place = locate(args.into)
     if args.kind != "scores" and place.exists() and not place.is_dir():
         raise UsageError(f"{args.into} is a file; give a folder to write into.")
@@ -130,6 +141,27 @@ def _results(args: argparse.Namespace, place: Path) -> tuple[list[Path], list[st
     )  # fmt: skip
     written, remarks = _WRITERS[args.kind](args, measured, place)
     return written, [*measured.remarks, *remarks]
+
+
+def _track(args: argparse.Namespace) -> int:
+    """Scores that are there already, to a tracker: those of a run folder to the tracked run of that folder."""
+    if args.kind or args.into:
+        raise UsageError("--track goes without --as and --into: a tracker has places of its own.")
+    measured = open_measured(
+        args.source, metrics=args.metrics or (), systems=args.systems or (), rename=_renaming(args.rename),
+        distance=args.distance, correction=args.correction, protocol=args.protocol, everything=True,
+    )  # fmt: skip
+    folder = locate(args.source) if (locate(args.source) / "config.yaml").is_file() else None
+    config = None if folder is None else measured_settings((folder / "config.yaml").read_text("utf-8"))
+    with Tracking(
+        args.track, name=locate(args.source).name, folder=folder, measured=config,
+        parameters=source_parameters(args.source, folder),
+    ) as tracking:  # fmt: skip
+        tracking.log(Scores(measured.rows))
+    if args.json:
+        print(json.dumps({"tracker": args.track, "run": tracking.identity}))
+    tell(args, tracking)
+    return 0 if tracking.working else 1
 
 
 def _scores(args: argparse.Namespace, measured: Measured, place: Path) -> tuple[list[Path], list[str]]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from earmark.cli import flags, options, spreading
 from earmark.cli.columns import add_columns
+from earmark.cli.tracked import add_track, tell, track_run
 from earmark.errors import UsageError
 from earmark.places import locate
 from earmark.report import to_text
@@ -43,6 +44,7 @@ EXAMPLES = """examples:
   earmark run --corpus sounds/ --extractor wavlm --layers all --into layers
   earmark run --corpus sounds/ --extractor wavlm --sample 50x5 --distance spearman --dtw all --into order
   earmark run --corpus clips.csv --extractor logmel,mfcc --probe "linear,classify?classifiers=knn" --into run
+  earmark run config.yaml --track mlflow:my-project
   earmark run config.yaml --plan
   earmark run config.yaml --cache-dir s3://bucket/earmark --steps prepare,embed
   earmark run config.yaml --scheduler tcp://10.0.0.5:8786
@@ -81,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     hidden = dict.fromkeys(("workers", "threads"), argparse.SUPPRESS)
     flags.add_flags(group, RunConfig, hidden, hidden)
     options.add_output(parser)
+    add_track(parser)
 
 
 def config_of(args: argparse.Namespace) -> RunConfig:
@@ -108,13 +111,17 @@ def run(args: argparse.Namespace) -> int:
         lines, url = plan(config, progress=not args.quiet)
         return spreading.print_plan(args, lines, url)
     spreading.check(args)
+    tracking_run = track_run(args, config)
     if args.slurm is not None:
         refuse_unshared(config.executor, config.cache, merge=True)
         arrays = {"embed": "--steps prepare,embed", "evaluate": "--steps prepare,evaluate,probe"}
         return spreading.write_script(args, config, "run", arrays)
     if args.shard is not None:
         return _run_share(args, config)
-    result = run_representations(config, progress=not args.quiet, merge=args.merge)
+    with tracking_run as tracking:
+        result = run_representations(config, progress=not args.quiet, merge=args.merge)
+        if tracking is not None:
+            tracking.log(result.scores)
     if result.scores.rows:
         options.deliver(args, result.scores, _table, chosen=bool(config.metrics), kept="scores.csv has them")
     for line in result.lost:  # also with --quiet: it is why the command fails
@@ -124,6 +131,7 @@ def run(args: argparse.Namespace) -> int:
             print(line, file=sys.stderr)
         if config.suite == "lite":
             print(f"`earmark predict {result.folder / 'scores.csv'}` predicts the other subsets", file=sys.stderr)
+    tell(args, tracking)
     written = options.write_files(args, {"per_point": lambda path: write_run_points(result.folder, path)})
     measured = not result.scores.rows or any(row.status == "ok" for row in result.scores.rows)
     return 0 if measured and written and not result.lost else 1

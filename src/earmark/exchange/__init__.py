@@ -11,5 +11,15 @@ from earmark.exchange.every_eval_ever import write_every_eval_ever
 from earmark.exchange.hub import write_hub
 from earmark.exchange.measured import Measured, open_measured
 from earmark.exchange.mteb_results import write_mteb
+from earmark.exchange.tracking import Tracking, track
 
-__all__ = ["Measured", "open_measured", "write_croissant", "write_every_eval_ever", "write_hub", "write_mteb"]
+__all__ = [
+    "Measured",
+    "Tracking",
+    "open_measured",
+    "track",
+    "write_croissant",
+    "write_every_eval_ever",
+    "write_hub",
+    "write_mteb",
+]

@@ -69,11 +69,13 @@ def open_measured(
     metrics: Sequence[str] = (),
     systems: Sequence[str] = (),
     rename: Mapping[str, str] | None = None,
+    everything: bool = False,
     **columns: str | None,
 ) -> Measured:
     """The measured rows of a score table, a run folder, a plain table or printed results.
 
-    `columns` are values of distance, correction and protocol that rows are kept for.
+    `columns` are values of distance, correction and protocol that rows are kept for. With `everything`, means over
+    subsets, ablations and differences are kept too.
     """
     scores, _ = open_scores(source, metrics[0] if len(metrics) == 1 else None)
     wanted: dict[str, object] = {name: value for name, value in columns.items() if value}
@@ -81,7 +83,7 @@ def open_measured(
         if names:
             wanted[column] = _present(column, names, scores)
     rows = tuple(_renamed(scores.select(**wanted).rows, rename or {}, scores))
-    kept = tuple(row for row in rows if _leaves(row))
+    kept = tuple(row for row in rows if _leaves(row, everything))
     if not kept:
         raise InputError(f"{source} has no measured value that could be exported; see its columns status and reason.")
     remarks = () if len(kept) == len(rows) else (_left_behind(rows, kept),)
@@ -93,8 +95,8 @@ def open_measured(
     )  # fmt: skip
 
 
-def _leaves(row: Row) -> bool:
-    plain = not (row.ablation or row.aggregate or row.statistic)
+def _leaves(row: Row, everything: bool) -> bool:
+    plain = everything or not (row.ablation or row.aggregate or row.statistic)
     return row.status == "ok" and row.value is not None and plain
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,11 @@ class LayeredExtractor(Extractor, Protocol):
     def extract_layers(
         self, waveforms: Sequence[Waveform], layers: Sequence[int]
     ) -> Iterator[tuple[int, Mapping[int, Frames]]]: ...
+
+
+def is_layered(extractor: Extractor) -> TypeGuard[LayeredExtractor]:
+    """Whether hidden layers can be had, also through an adapter: `isinstance` sees none from Python 3.12 on."""
+    return hasattr(extractor, "layers") and hasattr(extractor, "extract_layers")
 
 
 def subsets_named(trained_on: str | Sequence[str] | None) -> str | tuple[str, ...]:

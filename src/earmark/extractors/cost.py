@@ -154,7 +154,9 @@ def _peak(before: int | None) -> int | None:
     """The most memory the process held, less what it held before; None where the system does not tell."""
     if before is None:
         return None
-    import resource
-
+    try:
+        import resource
+    except ImportError:
+        return None
     scale = 1 if sys.platform == "darwin" else 1024
     return max(0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale - before)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.errors import InputError, UsageError
-from earmark.extractors.contract import Extractor, LayeredExtractor
+from earmark.extractors.contract import Extractor, is_layered
 from earmark.probes._contract import Responses
 from earmark.probes._encoding import EncoderTask, LayerMean
 from earmark.probes._scoring import (
@@ -61,7 +61,7 @@ class Emotion(EncoderTask):
 
     def open_model(self, model: str | Extractor, options: Mapping[str, Any]) -> Extractor:
         extractor = super().open_model(model, options)
-        layered = self.layers == "mean" and isinstance(extractor, LayeredExtractor) and extractor.layers
+        layered = self.layers == "mean" and is_layered(extractor) and extractor.layers
         return LayerMean(extractor) if layered else extractor  # type: ignore[arg-type]
 
     def score(self, clips: Sequence[Clip], clean: Responses, coded: Responses, *, seed: int = 0) -> list[Row]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from typing import Any
 from earmark._version import __version__
 from earmark.corpora.clips import Corpus, groups_of
 from earmark.corpora.subsets import PreparedSubset
-from earmark.places import without_keys
 from earmark.report.methods import LIBRARIES, MODULES
 from earmark.representations import _evaluate as evaluate
 from earmark.representations import _systems as systems
@@ -180,7 +178,7 @@ def record_of(work: Work) -> dict[str, Any]:
         "started": work.started.isoformat(timespec="seconds"),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version(), **versions(*loaded)},
-        "command": _command(),
+        "command": folder.command_line(),
         "platform": platform.platform(),
         "cache": work.cache.url if config.cache.policy != "off" else None,
         "steps": work.counts,
@@ -218,10 +216,3 @@ def report_inputs(path: Path, scores: Scores, compared: Scores) -> str:
     rows = [[replace(row, seconds=None) for row in table] for table in (scores, compared)]
     files = [(path / name).read_text("utf-8") for name in ("clips.csv", "failures.csv") if (path / name).is_file()]
     return fingerprint(record, [[asdict(row) for row in table] for table in rows], files)
-
-
-def _command() -> str:
-    """The command line that asked for the run, without keys and passwords; "" where a program did."""
-    name, *words = sys.argv or [""]
-    ours = Path(name).stem == "earmark" or Path(name).parts[-2:] == ("earmark", "__main__.py")
-    return shlex.join(["earmark", *map(without_keys, words)]) if ours else ""

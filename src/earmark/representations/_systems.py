@@ -23,7 +23,7 @@ from earmark.embedding import pooling
 from earmark.embedding.pca import Reduction, parse_reduction
 from earmark.errors import UsageError, did_you_mean
 from earmark.extractors.catalogue import identifying_parameters, open_on, parse_spec
-from earmark.extractors.contract import Extractor, ExtractorCard, LayeredExtractor, subsets_named
+from earmark.extractors.contract import Extractor, ExtractorCard, is_layered, subsets_named
 from earmark.extractors.wheel_weights import WEIGHTS
 from earmark.representations import _layers as layers
 from earmark.representations.config import ExtractorEntry, RunConfig
@@ -132,7 +132,7 @@ def describe_model(entry: ExtractorEntry, cache: Cache | None = None, device: st
     if cache is not None:
         identity = strangers.resolved(cache, identity)
     short = entry.short_name or card.short_name or entry.name
-    depth = extractor.layers if isinstance(extractor, LayeredExtractor) else None
+    depth = extractor.layers if is_layered(extractor) else None
     learns = hasattr(extractor, "fit")
     trained_on = subsets_named(getattr(extractor, "trained_on", "subset")) if learns else "subset"
     name = entry.name

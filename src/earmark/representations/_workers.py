@@ -147,7 +147,7 @@ def _that_fit() -> int:
         import resource
 
         own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("utf-8").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
         return max(1, int(MEMORY_SHARE * free / own))
     return sys.maxsize

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +29,7 @@ import yaml
 
 from earmark.atomic import write_whole
 from earmark.errors import InputError
-from earmark.places import RemotePath, is_remote, locate
+from earmark.places import RemotePath, is_remote, locate, without_keys
 from earmark.plain_yaml import load_yaml
 from earmark.runs.engine import Failure
 from earmark.tables import csv_text, read_csv_records, read_text
@@ -67,7 +69,7 @@ def set_aside(folder: Path, config: str) -> Path | None:
         return None
     try:
         before = (folder / "config.yaml").read_text("utf-8")
-        if _measured(before) == _measured(config):
+        if measured_settings(before) == measured_settings(config):
             return None
     except (OSError, ValueError, yaml.YAMLError):
         return None
@@ -81,7 +83,7 @@ def set_aside(folder: Path, config: str) -> Path | None:
     return target
 
 
-def _measured(config: str) -> dict[str, Any]:
+def measured_settings(config: str) -> dict[str, Any]:
     """What a config says of what is measured."""
     settings: dict[str, Any] = load_yaml(config, "config.yaml")
     return {name: value for name, value in settings.items() if name not in WORKING and value not in (None, [], "")}
@@ -119,6 +121,13 @@ def read_clips(folder: str | Path) -> list[dict[str, str]]:
     """The lines of clips.csv; an empty cell is an empty text."""
     path = locate(folder) / "clips.csv"
     return list(read_csv_records(read_text(path), path))
+
+
+def command_line() -> str:
+    """The command line that asked for the work, without keys and passwords; "" where a program did."""
+    name, *words = sys.argv or [""]
+    ours = Path(name).stem == "earmark" or Path(name).parts[-2:] == ("earmark", "__main__.py")
+    return shlex.join(["earmark", *map(without_keys, words)]) if ours else ""
 
 
 def write_record(folder: Path, record: Mapping[str, Any]) -> None:
@@ -192,4 +201,4 @@ class _Uploaded(logging.Handler):
     def _write(self) -> None:
         self._written = time.monotonic()
         with suppress(OSError, InputError):  # the work counts, not what is told of it
-            self._file.write_text(self._text, errors="backslashreplace")
+            self._file.write_text(self._text, encoding="utf-8", errors="backslashreplace")

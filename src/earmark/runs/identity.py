@@ -132,7 +132,7 @@ def source_digest(path: Path) -> str:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # compiled code
         return hashlib.sha256(source).hexdigest()
-    return hashlib.sha256(ast.dump(_WithoutDocstrings().visit(tree)).encode()).hexdigest()
+    return hashlib.sha256(_text_of(_WithoutDocstrings().visit(tree)).encode()).hexdigest()
 
 
 def code_fingerprint(source: str) -> str:
@@ -141,7 +141,24 @@ def code_fingerprint(source: str) -> str:
     Docstrings, annotations, what is raised, prose (text with a space in it) and what a card says for people count for
     nothing.
     """
-    return hashlib.sha256(ast.dump(_WithoutWords().visit(ast.parse(source))).encode()).hexdigest()[:16]
+    return hashlib.sha256(_text_of(_WithoutWords().visit(ast.parse(source))).encode()).hexdigest()[:16]
+
+
+def _text_of(value: Any) -> str:
+    """A syntax tree as text, the same with every Python: as `ast.dump` writes it in 3.11."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text_of, value))}]"
+    if not isinstance(value, ast.AST):
+        return repr(value)
+    kind, parts = type(value), []
+    for name in value._fields:
+        field = getattr(value, name, None)
+        if (field is None and hasattr(kind, name)) or (name == "type_params" and not field):  # came with 3.12
+            continue
+        if kind is ast.JoinedStr:  # 3.12 writes empty texts among the parts of a format
+            field = [part for part in field or [] if not (isinstance(part, ast.Constant) and part.value == "")]
+        parts.append(f"{name}={_text_of(field)}")
+    return f"{kind.__name__}({', '.join(parts)})"
 
 
 class _WithoutDocstrings(ast.NodeTransformer):

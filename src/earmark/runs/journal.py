@@ -71,7 +71,7 @@ class Journal:
         if self._stream is not None:
             self._stream.close()
         elif is_remote(self._file):
-            self._file.write_text(self._text)
+            self._file.write_text(self._text, encoding="utf-8")
 
     def add(self, scores: Iterable[TrialScore]) -> None:
         added = {score.trial: score for score in scores}
@@ -84,7 +84,7 @@ class Journal:
         elif is_remote(self._file):  # where nothing can be appended
             self._text += csv_text(None, lines)
             if time.monotonic() - self._written > WRITE_SECONDS:
-                self._file.write_text(self._text)
+                self._file.write_text(self._text, encoding="utf-8")
                 self._written = time.monotonic()
 
 

@@ -299,7 +299,7 @@ class Background:
     def _in_process(self, matrix: Mapping[str, Any]) -> Analysis:
         self._child = subprocess.Popen(
             [sys.executable, "-c", _CODE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, env={**os.environ, **_QUIET},
+            encoding="utf-8", env={**os.environ, **_QUIET, "PYTHONIOENCODING": "utf-8"},
         )  # fmt: skip
         try:
             return Analysis.from_json(self._answer(self._child, matrix))

@@ -108,7 +108,7 @@ def _installed_version(name: str) -> str:
     if program is None:
         return ""
     answer = subprocess.run(
-        [program, "--show", "--showformat=${Version}", name], capture_output=True, text=True, check=False
+        [program, "--show", "--showformat=${Version}", name], capture_output=True, encoding="utf-8", check=False
     )
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
@@ -195,7 +195,7 @@ def _look_up(package: Package) -> Download:
     with tempfile.TemporaryDirectory(prefix="earmark-") as empty:
         answer = subprocess.run(
             [program, "download", "--print-uris", "-qq", package.name],
-            cwd=empty, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
+            cwd=empty, capture_output=True, encoding="utf-8", check=False, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     for line in answer.stdout.splitlines():
         words = shlex.split(line)
@@ -253,7 +253,7 @@ def _given(package: Package, source: Path) -> Path:
 
 def _field(file: Path, name: str) -> str:
     answer = subprocess.run(
-        ["dpkg-deb", "--field", str(file), name], capture_output=True, text=True, check=False
+        ["dpkg-deb", "--field", str(file), name], capture_output=True, encoding="utf-8", check=False
     )  # fmt: skip
     return answer.stdout.strip() if answer.returncode == 0 else ""
 
@@ -265,7 +265,7 @@ def _unpack(package: Package, file: Path) -> Copy:
     part = Path(tempfile.mkdtemp(prefix=f".{package.name}.", dir=target.parent))
     try:
         done = subprocess.run(
-            ["dpkg-deb", "--extract", str(file), str(part)], capture_output=True, text=True, check=False
+            ["dpkg-deb", "--extract", str(file), str(part)], capture_output=True, encoding="utf-8", check=False
         )  # fmt: skip
         if done.returncode:
             text = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
