@@ -73,7 +73,7 @@ def open_extractor(spec: str, **parameters: Any) -> Extractor:
     """
     parsed = parse_spec(spec)
     parameters = {**parsed.options, **parameters}
-    if parsed.name in ADAPTERS and not parsed.argument:
+    if parsed.name in ADAPTERS and not parsed.argument and not parameters:
         raise UsageError(f"{parsed.name} needs to know which model: write {ADAPTERS[parsed.name]}.")
     thing, arguments = EXTRACTORS.find(parsed)
     registered = "." not in parsed.name and parsed.name in EXTRACTORS
