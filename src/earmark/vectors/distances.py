@@ -36,6 +36,7 @@ from earmark.vectors._matching import some_names
 from earmark.vectors._pair_lists import condense
 from earmark.vectors._reading import read_labels, readable, reader_for
 from earmark.vectors.columns import names_items, role_of
+from earmark.vectors.table_files import column_names
 from earmark.vectors.texts import as_array, as_text
 
 Array = NDArray[Any]
@@ -261,10 +262,10 @@ def read_distances(
 def read_ids(path: str | os.PathLike[str]) -> list[str]:
     """Names of items from a file: one in a line, or a table's column `id`, or `path`, `file` and the like."""
     source = locate(path)
-    column = None
-    if source.suffix.lower() in (".csv", ".parquet", ".npz"):
+    column, npz = None, source.suffix.lower() == ".npz"
+    if npz or source.suffix.lower() in (".csv", ".parquet"):
         with readable(source):
-            columns = _distance_tables.column_names(source)
+            columns = list(_array_files.npz_arrays(source)) if npz else column_names(source)
         named = [name for name in columns if role_of(name) == "id"]
         likely = [name for name in columns if names_items(name)]
         named = named or (likely if len(likely) == 1 else [])

@@ -17,7 +17,7 @@ from earmark.board.records import Decision, Event, State
 from earmark.board.refusals import Refusal
 from earmark.board.web.requests import context_of, settle
 from earmark.submissions import Provenance
-from earmark.tables import csv_text
+from earmark.tables import csv_text, no_formula
 
 router = APIRouter()
 PER_PAGE = 50
@@ -135,17 +135,12 @@ def audit_file(request: Request) -> Response:
     before: int | None = None
     while events := _events(request, query, _MOST_EVENTS, before):
         for event in events:
-            texts = map(_cell, (event.user, event.action, event.submission, event.detail))
+            texts = map(no_formula, (event.user, event.action, event.submission, event.detail))
             rows.append((event.id, event.at.isoformat(), *texts))
         before = events[-1].id
     text = csv_text(("id", "at", "user", "action", "submission", "detail"), rows)
     name = {"Content-Disposition": 'attachment; filename="audit.csv"', "Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=name)
-
-
-def _cell(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _trail_query(request: Request) -> dict[str, str]:

@@ -20,7 +20,6 @@ _MOST = 50
 """Sessions of one user; whoever opens another closes the oldest."""
 
 
-
 class Sessions(Part):
     """The part of the store that knows which browsers are signed in."""
 
