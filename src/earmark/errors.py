@@ -157,6 +157,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f' Did you mean "{by_lower[near[0]]}"?' if near else ""
 
 
+def absent(name: str, present: Iterable[str], what: str, source: object) -> str:
+    """A sentence about a name that a source does not have, with the first of those that it has."""
+    names = list(present)
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{source} has no {what} {quoted(name)}; it has {shown or 'none'}.{did_you_mean(name, names)}"
+
+
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> str:
     """Return " The nearest are x, y and z.", with at most so many names, or an empty string when none is near."""
     by_lower = {candidate.lower(): candidate for candidate in islice(known, _MOST_COMPARED)}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, absent
 from earmark.evaluation.options import Options, as_names, byte_count, whole
 from earmark.geometry.corrections import parse_all
 from earmark.places import locate
@@ -116,7 +116,7 @@ def _subset(scores: Scores, wanted: str | None, path: Path) -> tuple[Scores, lis
     if not names:
         raise InputError(f"{path} holds no P@1 of vectors: there is nothing to map.")
     if wanted is not None and wanted not in names:
-        raise UsageError(f"{path} has no subset {wanted!r}; it has {listed(names)}.{did_you_mean(wanted, names)}")
+        raise UsageError(absent(wanted, names, "subset", path))
     name = names[0] if wanted is None else wanted
     rows = [row for row in scores if row.subset == name]
     rows = [row for row in rows if row.suite == rows[0].suite]
@@ -134,7 +134,7 @@ def _settings(scores: Scores, systems: Any, distances: Any, corrections: Any, pa
     chosen: list[_Setting] = []
     for name in wanted:
         if name not in known:
-            raise UsageError(f"{path} has no system {name!r}; it has {listed(known)}.{did_you_mean(name, known)}")
+            raise UsageError(absent(name, known, "system", path))
         own = [row for row in best if row.system == name]
         own = _asked(own, "distance", distances, path)
         own = _asked(own, "correction", None if corrections is None else [str(c) for c in parse_all(corrections)], path)
@@ -151,7 +151,7 @@ def _asked(rows: list[Row], what: str, names: Any, path: Path) -> list[Row]:
     known = list(dict.fromkeys(getattr(row, what) for row in rows))
     for name in wanted:
         if name not in known:
-            raise UsageError(f"{path} measured no {what} {name!r} of {rows[0].system}; it has {listed(known)}.")
+            raise UsageError(absent(name, known, what, f"{rows[0].system} in {path}"))
     return [row for row in rows if getattr(row, what) in wanted]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from earmark import audio
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, absent
 from earmark.exchange.selection_tables import Span, left_out_note, write_selections
 from earmark.places import is_remote, locate
 from earmark.representations._folder import load_points, load_vectors
@@ -78,8 +78,7 @@ def _chosen(jobs: list[dict[str, Any]], **asked: str | None) -> dict[str, Any]:
     for name, value in asked.items():
         known = list(dict.fromkeys(job.get(name, "none") for job in jobs))
         if value is not None and value not in known:
-            hint = did_you_mean(value, known) or f" There is {', '.join(known)}."
-            raise UsageError(f"The run has no {name} {value!r}.{hint}")
+            raise UsageError(absent(value, known, name, "The run"))
         if value is None and name in ("system", "subset") and len(known) > 1:
             raise UsageError(f"The run has several {name}s: name one with --{name} ({', '.join(known)}).")
         jobs = [job for job in jobs if value is None or job.get(name, "none") == value]

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, absent
 from earmark.places import locate
 from earmark.vectors import _array_files, _distance_tables
 from earmark.vectors._condensed import condensed_places, count_of_condensed
@@ -292,7 +292,7 @@ def _arrays(source: Path, key: str | None) -> tuple[Array, list[str] | None]:
         if key is None:
             raise InputError(f"{source} has the arrays {', '.join(held) or 'none'}; name the distances `distances`.")
     elif key not in arrays:
-        raise InputError(f'{source} has no array "{key}"; it has {", ".join(arrays)}.{did_you_mean(key, arrays)}')
+        raise InputError(absent(key, arrays, "array", source))
     names = next((name for name in arrays if role_of(name) == "id"), None)
     ids = None if names is None else [as_text(item) or "" for item in np.ravel(arrays[names]).tolist()]
     return arrays[key], ids
