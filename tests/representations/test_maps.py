@@ -91,7 +91,7 @@ def test_without_a_wish_the_best_uncorrected_setting_is_shown(folder: Path) -> N
     ("wishes", "words"),
     [
         ({"subset": "third"}, 'no subset "third"; it has first, second'),
-        ({"system": "mfc"}, "no system 'mfc'.*Did you mean"),
+        ({"system": "mfc"}, 'no system "mfc".*Did you mean'),
         ({"distance": "spearman"}, 'has no distance "spearman"'),
         ({"correct": "mp"}, 'has no correction "mp"'),
     ],

@@ -70,7 +70,7 @@ def map_run(
     lost = max(len(own.ids) for own in loaded.values()) - len(ids)
     if lost:
         notes.append(f"{counted(lost, 'clip')} that not all of these systems could embed left out.")
-    matrices = {name: _rows(own, ids) for name, own in loaded.items()}
+    matrices = {name: own.of_clips(ids) for name, own in loaded.items()}
     whole_set = {name: len(own.ids) == len(ids) for name, own in loaded.items()}
     given = [
         Representation(
@@ -170,13 +170,6 @@ def _shared(loaded: Sequence[RunVectors]) -> list[str]:
     return [name for name in loaded[0].ids if name in common]
 
 
-def _rows(own: RunVectors, ids: Sequence[str]) -> np.ndarray[Any, Any]:
-    if list(own.ids) == list(ids):
-        return own.values
-    places = {name: row for row, name in enumerate(own.ids)}
-    return own.values[[places[name] for name in ids]]
-
-
 def _values(path: Path, first: Row, item: _Setting) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
     """What the run measured of each clip; nothing where its cache has lost it, and it is then measured again."""
     try:
@@ -187,11 +180,7 @@ def _values(path: Path, first: Row, item: _Setting) -> dict[tuple[str, str], np.
 
 def _table(path: Path, first: Row, ids: Sequence[str], labels: list[str | None], groups: list[str | None]) -> ClipTable:
     """What clips.csv tells of the clips."""
-    lines = {
-        line["id"]: line
-        for line in folder.read_clips(path)
-        if (line["suite"], line["subset"]) == (first.suite, first.subset)
-    }
+    lines = folder.clips_of_subset(path, first.suite, first.subset)
 
     def times(name: str) -> np.ndarray[Any, Any]:
         return np.array([float(lines[own][name]) if lines[own][name] else np.nan for own in ids])

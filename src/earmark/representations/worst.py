@@ -17,7 +17,7 @@ from earmark.exchange.selection_tables import Span, left_out_note, write_selecti
 from earmark.places import is_remote, locate
 from earmark.representations._folder import load_points, load_vectors
 from earmark.runs import read_record
-from earmark.runs.folder import read_clips
+from earmark.runs.folder import clips_of_subset
 from earmark.wording import seconds_text
 
 
@@ -57,10 +57,7 @@ def write_worst(
         known = ", ".join(measured) or "nothing"
         raise UsageError(f"{folder} has no neighbours under the protocol {chosen!r} (there is {known}).")
     ids = load_vectors(folder, *key, job["suite"]).ids
-    lines = {
-        line["id"]: line for line in read_clips(Path(folder))
-        if (line["suite"], line["subset"]) == (job["suite"], job["subset"])
-    }  # fmt: skip
+    lines = clips_of_subset(folder, job["suite"], job["subset"])
     spans: list[Span] = []
     lost = 0
     for row in _order(points, chosen):
