@@ -23,11 +23,13 @@ __all__ = [
     "MissingExtra",
     "Unreachable",
     "UsageError",
+    "absent",
     "did_you_mean",
     "no_exit",
     "quoted",
     "require",
     "results_alone",
+    "strangers_code",
 ]
 
 
@@ -131,6 +133,25 @@ def no_exit() -> Iterator[None]:
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else f"1: {stop.code}"
         raise Ended(f"it ended the program (exit status {' '.join(str(status).split())[:300]})") from None
+
+
+@contextmanager
+def strangers_code(what: str, remedy: str = "") -> Iterator[None]:
+    """Around code of others: whatever it raises, or that it ends the program, becomes an InputError of one sentence.
+
+    The sentence begins with `what`, says what was raised, and ends with the remedy. Errors of Earmark's own pass.
+    """
+    try:
+        with no_exit():
+            yield
+    except EarmarkError as error:
+        if not isinstance(error, Ended):
+            raise
+        raise InputError(f"{what}: {error}.") from error
+    except Exception as error:
+        text = " ".join(str(error).split())[:300].rstrip(".")
+        why = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise InputError(f"{what} ({why}): {remedy}." if remedy else f"{what}: {why}.") from error
 
 
 def require(module: str, thing: str, extra: str) -> Any:
