@@ -47,7 +47,7 @@ def test_other_subsets_are_refused() -> None:
 
 
 def test_a_corpus_without_those_subsets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='the lite suite is VocSim\'s BS4, HS1, HW2; synth has no subset "BS4"'):
+    with pytest.raises(UsageError, match="the lite suite is VocSim's BS4, HS1, HW2; synth has no subset 'BS4'"):
         config("synth")
     clips = tmp_path / "clips.csv"
     for text, lacking in (("path,label\na.wav,x\n", "BS4"), ("path,label,Subset\na.wav,x,BS4\n", "HS1")):
