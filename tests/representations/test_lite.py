@@ -52,7 +52,7 @@ def test_a_corpus_without_those_subsets_is_refused(tmp_path: Path) -> None:
     clips = tmp_path / "clips.csv"
     for text, lacking in (("path,label\na.wav,x\n", "BS4"), ("path,label,Subset\na.wav,x,BS4\n", "HS1")):
         clips.write_text(text)
-        with pytest.raises(UsageError, match=f'clips.csv has no subset "{lacking}"'):
+        with pytest.raises(UsageError, match=f"clips.csv has no subset '{lacking}'"):
             config(str(clips))
 
 
