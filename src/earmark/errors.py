@@ -23,11 +23,13 @@ __all__ = [
     "MissingExtra",
     "Unreachable",
     "UsageError",
+    "absent",
     "did_you_mean",
     "no_exit",
     "quoted",
     "require",
     "results_alone",
+    "strangers_code",
 ]
 
 
@@ -133,6 +135,25 @@ def no_exit() -> Iterator[None]:
         raise Ended(f"it ended the program (exit status {' '.join(str(status).split())[:300]})") from None
 
 
+@contextmanager
+def strangers_code(what: str, remedy: str = "") -> Iterator[None]:
+    """Around code of others: whatever it raises, or that it ends the program, becomes an InputError of one sentence.
+
+    The sentence begins with `what`, says what was raised, and ends with the remedy. Errors of Earmark's own pass.
+    """
+    try:
+        with no_exit():
+            yield
+    except EarmarkError as error:
+        if not isinstance(error, Ended):
+            raise
+        raise InputError(f"{what}: {error}.") from error
+    except Exception as error:
+        text = " ".join(str(error).split())[:300].rstrip(".")
+        why = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise InputError(f"{what} ({why}): {remedy}." if remedy else f"{what}: {why}.") from error
+
+
 def require(module: str, thing: str, extra: str) -> Any:
     """Import an optional module by its dotted name, or raise `MissingExtra(thing, extra)`."""
     try:
@@ -155,6 +176,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         by_lower.setdefault(candidate.lower(), candidate)
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f' Did you mean "{by_lower[near[0]]}"?' if near else ""
+
+
+def absent(name: str, present: Iterable[str], what: str, source: object) -> str:
+    """A sentence about a name that a source does not have, with the first of those that it has."""
+    names = list(present)
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"{source} has no {what} {quoted(name)}; it has {shown or 'none'}.{did_you_mean(name, names)}"
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3) -> str:

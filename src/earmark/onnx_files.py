@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from earmark.errors import InputError, UsageError, require
+from earmark.wording import error_text
 
 __all__ = [
     "Buffer",
@@ -74,8 +75,7 @@ def open_session(
         model = Path(path).read_bytes() + _added_outputs(inner) if inner else str(path)
         session = onnxruntime.InferenceSession(model, options, providers=providers)
     except Exception as error:  # onnxruntime's errors share no type of their own
-        text = " ".join(str(error).split())
-        raise InputError(f"{path} cannot be opened as an ONNX model: {text}.") from error
+        raise InputError(f"{path} cannot be opened as an ONNX model: {error_text(error)}.") from error
     if len(providers) > 1 and _CUDA not in session.get_providers():
         log.warning("%s runs on the CPU: onnxruntime could not start CUDA (its libraries are missing)", Path(path).name)
     return session

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from earmark.errors import EarmarkError, Ended, InputError, UsageError, did_you_mean, no_exit
+from earmark.errors import InputError, UsageError, did_you_mean, strangers_code
 from earmark.specs import Spec
 
 __all__ = ["EXTRA_MODULES", "Registry", "are_installed", "load_path"]
@@ -117,17 +117,11 @@ class Registry(Generic[T]):
             return thing
         if not callable(thing):
             raise UsageError(f"{spec} is neither {self._shape} nor something that makes one.")
-        try:
-            with no_exit():
+        with strangers_code(f"{spec} cannot be made"):
+            try:
                 made = thing(*arguments, **options)
-        except Ended as error:
-            raise InputError(f"{spec} cannot be made: {error}.") from error
-        except EarmarkError:
-            raise
-        except TypeError as error:
-            raise UsageError(f"{spec} cannot be made with these {self._options}: {error}.") from error
-        except Exception as error:
-            raise InputError(f"{spec} cannot be made: {type(error).__name__}: {error}.") from error
+            except TypeError as error:
+                raise UsageError(f"{spec} cannot be made with these {self._options}: {error}.") from error
         if not self.has_methods(made):
             raise UsageError(f"{spec} has no {self._remedy}.")
         return made
@@ -145,20 +139,13 @@ def load_path(path: str, kind: str) -> object:
         sys.path.append(folder)
     if file is not None and not file.is_file():
         raise InputError(f"The {kind} {path!r} cannot be imported: there is no file {file} here.")
-    try:
-        with no_exit():
+    with strangers_code(f"The {kind} {path!r} cannot be imported"):
+        try:
             thing: object = import_module(module_name if file is None else file.stem)
-    except Ended as error:
-        raise InputError(f"The {kind} {path!r} cannot be imported: {error}.") from error
-    except EarmarkError:
-        raise
-    except Exception as error:
-        if not isinstance(error, ImportError):
-            text = " ".join(str(error).split())
-            raise InputError(f"The {kind} {path!r} cannot be imported: {type(error).__name__}: {text}.") from error
-        raise InputError(
-            f"The {kind} {path!r} cannot be imported ({error}): check the spelling and PYTHONPATH."
-        ) from error
+        except ImportError as error:
+            raise InputError(
+                f"The {kind} {path!r} cannot be imported ({error}): check the spelling and PYTHONPATH."
+            ) from error
     if file is not None and Path(str(getattr(thing, "__file__", None))).resolve() != file.resolve():
         raise InputError(f"The {kind} {path!r} cannot be imported: another module is called {file.stem}; rename it.")
     for part in attribute.split("."):

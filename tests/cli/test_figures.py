@@ -82,7 +82,7 @@ def test_one_figure_into_one_file_and_the_same_from_python() -> None:
         ("published:vocsim --figure pca --into y --format gif", "written as png, svg and pdf"),
         ("published:vocsim --figure trends --into y --top five", "not a list of percentages"),
         ("published:vocsim --figure trends --into y --top 0", "top 0 %"),
-        ("published:vocsim --metric P@2", "has no metric 'P@2'"),
+        ("published:vocsim --metric P@2", 'has no metric "P@2"'),
         ("published:nothing", "no published set"),
         ("missing.csv", "missing.csv"),
     ],

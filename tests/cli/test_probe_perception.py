@@ -117,7 +117,7 @@ def test_the_systems_of_a_run_are_judged(command: Command, tmp_path: Path) -> No
     code, shown, _ = command(judgements, "--run", folder, "--system", record[1]["system"], "--json", "--quiet")
     assert {row["system"] for row in json.loads(shown)} == {record[1]["system"], "listeners"}
     code, _, err = command(judgements, "--run", folder, "--system", "nobody")
-    assert (code, "has no system 'nobody'" in err) == (2, True)
+    assert (code, 'has no system "nobody"' in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from earmark.errors import InputError
-from earmark.report._projection import MOST, neighbours_kept, principal_components, project
+from earmark.report._projection import MOST, principal_components, project, truth_of
 
 
 def blobs(count: int, dims: int, classes: int = 3) -> np.ndarray:
@@ -77,5 +77,7 @@ def test_components_are_those_of_a_singular_value_decomposition(shape: tuple[int
 
 def test_a_true_map_keeps_every_neighbour() -> None:
     flat = np.random.default_rng(2).standard_normal((50, 2))
-    assert neighbours_kept(flat, flat) == 1.0
-    assert neighbours_kept(flat[:10], flat[:10]) is None
+    truth = truth_of(flat, flat)
+    assert truth is not None
+    assert truth.kept == 1.0
+    assert truth_of(flat[:10], flat[:10]) is None

@@ -90,10 +90,10 @@ def test_without_a_wish_the_best_uncorrected_setting_is_shown(folder: Path) -> N
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [
-        ({"subset": "third"}, "no subset 'third'; it has first and second"),
-        ({"system": "mfc"}, "no system 'mfc'.*Did you mean"),
-        ({"distance": "spearman"}, "measured no distance 'spearman'"),
-        ({"correct": "mp"}, "measured no correction 'mp'"),
+        ({"subset": "third"}, 'no subset "third"; it has first, second'),
+        ({"system": "mfc"}, 'no system "mfc".*Did you mean'),
+        ({"distance": "spearman"}, 'has no distance "spearman"'),
+        ({"correct": "mp"}, 'has no correction "mp"'),
     ],
 )
 def test_what_a_run_does_not_have_is_named(folder: Path, wishes: dict[str, Any], words: str) -> None:

@@ -340,7 +340,7 @@ def test_clips_in_memory_subsets_groups_and_noise(tmp_path: Path) -> None:
     assert noisy.value < result.scores.value("P@1", subset="A", protocol="all")
     only = run({**given, "corpus": {"spec": "made", "subsets": ["B"]}}, corpora=[corpus])
     assert {row.subset for row in only.scores} == {"B", "B~noise0.25"}
-    with pytest.raises(UsageError, match="has no subset 'C'"):
+    with pytest.raises(UsageError, match='has no subset "C"'):
         run({**given, "corpus": {"spec": "made", "subsets": ["C"]}}, corpora=[corpus])
 
 

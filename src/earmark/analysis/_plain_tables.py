@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from earmark.analysis import _mteb
-from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.errors import InputError, UsageError, absent, quoted
 from earmark.scores.rows import COLUMNS
 from earmark.tables import CsvLine, read_csv, read_text
 from earmark.vectors.table_files import read_parquet
@@ -115,9 +115,7 @@ def _of_metric(path: Path, header: Sequence[str], rows: list[list[str]], metric:
     if metric is None and len(present) > 1:
         raise UsageError(f"{path} has {len(present)} metrics ({', '.join(present)}); choose one with --metric.")
     if metric is not None and metric not in present:
-        raise UsageError(
-            f"{path} has no metric {quoted(metric)}; it has {', '.join(present)}.{did_you_mean(metric, present)}"
-        )
+        raise UsageError(absent(metric, present, "metric", path))
     return [row for row in rows if metric in (None, row[place].strip())]
 
 

@@ -27,7 +27,7 @@ from earmark.analysis._naming import families_of
 from earmark.analysis.intervals import LEVEL, predict_rows
 from earmark.analysis.matrix import Matrix, from_scores
 from earmark.analysis.sources import open_scores
-from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.errors import InputError, UsageError, absent, quoted
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores, merge, metric_facts
 from earmark.scores.rows import distinct
 from earmark.scores.spelling import refuse_shared
@@ -102,8 +102,7 @@ def predict(
     for name in chosen:
         if name not in present:
             table = "The table" if isinstance(partial, Scores) else os.fspath(partial)
-            hint = did_you_mean(name, present)
-            raise UsageError(f"{table} has no metric {quoted(name)}; it has {', '.join(present) or 'none'}.{hint}")
+            raise UsageError(absent(name, present, "metric", table))
     asked = asked.select(metric=chosen) if chosen else asked
     measured = Scores(tuple(row for row in asked if row.status != "predicted"), notes=asked.notes)
     if not any(_usable(row) for row in measured):

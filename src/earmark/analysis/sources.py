@@ -35,7 +35,7 @@ from earmark.analysis._plain_tables import (
     read_wide,
 )
 from earmark.analysis.matrix import Matrix, from_scores, from_table
-from earmark.errors import InputError, UsageError, did_you_mean, quoted
+from earmark.errors import InputError, UsageError, absent, did_you_mean, quoted
 from earmark.places import locate
 from earmark.published.families import Level
 from earmark.scores import METRICS, Row, Scores, load_scores, metric_facts
@@ -213,9 +213,7 @@ def _of_scores(name: str, scores: Scores, how: _Reading, printed: str = "") -> S
     metric = how.metric or _only_metric(name, scores, remarks)
     present = distinct(scores.rows, "metric")
     if metric not in present:
-        raise UsageError(
-            f"{name} has no metric {quoted(metric)}; it has {', '.join(present)}.{did_you_mean(metric, present)}"
-        )
+        raise UsageError(absent(metric, present, "metric", name))
     if how.lower_is_better:
         raise UsageError(f"{name} is a score table: {metric} says itself which way is better; leave that option out.")
     refuse_impossible(name, scores.select(metric=metric))

@@ -5,13 +5,12 @@ Nothing on it is an exact value, unless the host asks for them by name.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from earmark.blind.chain import Entry
 from earmark.scores import Row, Scores
+from earmark.tables import csv_text, no_formula
 from earmark.wording import counted
 
 __all__ = ["as_csv", "as_markdown", "standing"]
@@ -138,10 +137,7 @@ def _figures(entry: Entry, exact: Callable[[int], Scores] | None) -> Iterator[st
 
 def as_csv(entries: Sequence[Entry]) -> str:
     """One line for each released figure."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    states = standing(entries)
+    lines, states = [], standing(entries)
     for entry in entries:
         if entry.kind != "release":
             continue
@@ -149,10 +145,9 @@ def as_csv(entries: Sequence[Entry]) -> str:
         common |= {"number": entry.number, "at": entry.at, "state": states[entry.number], "hash": entry.hash}
         for row, new, job in _rows(entry):
             cells = {name: getattr(row, name) for name in ("subset", "metric", *_FIGURES, "n", "status")}
-            writer.writerow(
-                {name: _harmless(cell) for name, cell in (common | cells | {"new": new, "of_job": job}).items()}
-            )
-    return stream.getvalue()
+            line = common | cells | {"new": new, "of_job": job}
+            lines.append({name: no_formula(cell) for name, cell in line.items()})
+    return csv_text(_COLUMNS, lines)
 
 
 def _rows(entry: Entry) -> Iterator[tuple[Row, bool, str]]:
@@ -167,8 +162,3 @@ def _text(given: object) -> str:
     """Words of others inside Markdown: on one line, and nothing in them is markup."""
     words = " ".join(str(given).split())
     return "".join(f"\\{mark}" if mark in "\\`*_{}[]<>#|!" else mark for mark in words)
-
-
-def _harmless(cell: object) -> object:
-    """A text that a spreadsheet would take for a formula, as a text."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell

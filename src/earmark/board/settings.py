@@ -14,12 +14,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from earmark.board.records import Quotas
 from earmark.errors import UsageError, did_you_mean
 from earmark.submissions import Limits
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,14 @@ class Throttle:
     def charge(self, asker: str, drops: float) -> None:
         """Take drops that were used already, also where there are not so many: the asker then owes them."""
         self._take(asker, drops, owing=True)
+
+    def charging(self, asker: str, work: Callable[[], Result]) -> Result:
+        """What `work` makes; the seconds of a processor that it takes are the asker's."""
+        began = time.thread_time()
+        try:
+            return work()
+        finally:
+            self.charge(asker, time.thread_time() - began)
 
     def _take(self, asker: str, drops: float, *, owing: bool) -> float:
         if self._rate.per_minute <= 0:
@@ -229,11 +239,6 @@ def public_address(text: str, name: str) -> str:
     if taken := OWN_NAMES.intersection(path.split("/")):
         raise UsageError(f"{name} {text}: /{min(taken)} is a page of the board itself; give it another path.")
     return address
-
-
-def _quotas(given: Mapping[str, str], plain: Quotas) -> Quotas:
-    counts = {name: _number(given, each, getattr(plain, name), least=0) for each, name in _QUOTAS.items()}
-    return Quotas(**{name: int(count) for name, count in counts.items()})
 
 
 def _rate(given: Mapping[str, str], name: str, plain: Rate) -> Rate:

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from earmark.cli import options
-from earmark.errors import UsageError
+from earmark.errors import UsageError, absent
 from earmark.evaluation.options import size_in_bytes
 from earmark.runs import housekeeping
 from earmark.runs.store import Cache, default_url
@@ -99,7 +99,7 @@ def _prune(cache: Cache, args: argparse.Namespace) -> int:
     kinds = {share.kind for share in housekeeping.shares(housekeeping.stored_in(cache))}
     unknown = [kind for kind in args.kind or () if kind not in kinds]
     if unknown:
-        raise UsageError(f"The cache has no kind {unknown[0]!r}; it has {', '.join(sorted(kinds)) or 'none'}.")
+        raise UsageError(absent(unknown[0], sorted(kinds), "kind", "The cache"))
     removal = housekeeping.prune(
         cache, older_than=args.older_than, keep=None if args.keep is None else size_in_bytes(args.keep, "--keep"),
         unused_by=args.unused_by or (), kinds=args.kind or (), dry=args.dry_run, progress=not args.quiet,

@@ -20,7 +20,7 @@ from typing import Any
 
 from earmark import vectors
 from earmark.cli import flags, options
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, absent
 from earmark.evaluation.options import GIVEN, Options
 from earmark.probes.perception import LISTENERS, UNITS, Judgements, known_sounds, perception, read_judgements
 from earmark.scores import STATUS_MARKS, Row, Scores
@@ -210,9 +210,7 @@ def _run_vectors(args: argparse.Namespace, judgements: Judgements) -> dict[str, 
     known = list(dict.fromkeys(entry["system"] for entry in entries))
     for name in names:
         if name not in known:
-            raise UsageError(
-                f"{args.folder} has no system {name!r}; it has {', '.join(known)}.{did_you_mean(name, known)}"
-            )
+            raise UsageError(absent(name, known, "system", args.folder))
     subsets: dict[tuple[str, str], list[str]] = {}
     for line in read_clips(args.folder):
         subsets.setdefault((line["suite"], line["subset"]), []).append(line["id"])

@@ -19,7 +19,7 @@ from typing import Any
 from earmark import published
 from earmark.atomic import write_whole
 from earmark.cli import options
-from earmark.errors import UsageError, did_you_mean
+from earmark.errors import UsageError, absent, did_you_mean
 from earmark.places import locate
 from earmark.report import by_subset
 from earmark.scores import Scores
@@ -177,10 +177,7 @@ def _show(args: argparse.Namespace) -> int:
         if args.metric:
             present = distinct(scores.rows, "metric")
             if args.metric not in present:
-                raise UsageError(
-                    f"{args.name} has no metric {args.metric!r}; it has {', '.join(present)}."
-                    f"{did_you_mean(args.metric, present)}"
-                )
+                raise UsageError(absent(args.metric, present, "metric", args.name))
             scores = scores.select(metric=args.metric)
         options.deliver(args, scores, _by_subset)
         return 0

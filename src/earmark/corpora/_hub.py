@@ -25,7 +25,7 @@ from earmark import audio
 from earmark.corpora._folders import choose_column, metadata_files, read_audio_folder
 from earmark.corpora.clips import Clip, Corpus, CorpusCard, Samples
 from earmark.corpora.manifest import ROLES
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.errors import EarmarkError, InputError, UsageError, absent, did_you_mean, require
 from earmark.vectors.texts import column_texts
 
 
@@ -111,7 +111,7 @@ def open_hub(spec: str, columns: Mapping[str, str] | None = None) -> Corpus:
     splits = _splits(dataset)
     wanted = options.pop("split", "")
     if wanted and wanted not in splits:
-        raise InputError(f"{dataset.place} has no split {wanted!r}; it has {', '.join(splits)}.")
+        raise InputError(absent(wanted, splits, "split", dataset.place))
     clips: list[Clip] = []
     for split in [wanted] if wanted else list(splits):
         clips += _clips(dataset, split, splits[split], options)

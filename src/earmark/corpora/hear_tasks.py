@@ -14,8 +14,6 @@ not.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from typing import Any
 
 from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.errors import InputError
-from earmark.tables import read_text
+from earmark.tables import read_csv_records, read_text
 from earmark.vectors.texts import composed
 from earmark.wording import counted, first_of
 
@@ -158,10 +156,10 @@ def _parts(root: Path, metadata: dict[str, Any]) -> list[str]:
 def _vocabulary(file: Path) -> tuple[str, ...]:
     if not file.is_file():
         raise InputError(f"{file} does not exist: a HEAR task lists its labels there, under idx,label.")
-    lines = list(csv.DictReader(io.StringIO(read_text(file))))
+    lines = list(read_csv_records(read_text(file), file))
     if not lines or "label" not in lines[0]:
         raise InputError(f"{file} has no column label: a HEAR task lists its labels there, under idx,label.")
-    return tuple((line["label"] or "").strip() for line in lines)
+    return tuple(line["label"].strip() for line in lines)
 
 
 def _labels(found: Any, where: str) -> tuple[str, ...]:

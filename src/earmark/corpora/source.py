@@ -21,7 +21,7 @@ from earmark.audio import SUFFIXES
 from earmark.corpora import manifest
 from earmark.corpora.clips import Corpus
 from earmark.corpora.names import parse_pattern
-from earmark.errors import EarmarkError, Ended, InputError, UsageError, did_you_mean, no_exit
+from earmark.errors import InputError, UsageError, did_you_mean, strangers_code
 from earmark.places import locate
 from earmark.registry import Registry, load_path
 
@@ -113,16 +113,8 @@ def _open(spec: str, columns: Mapping[str, str], needs_labels: bool, separator: 
     module = [] if name.endswith(".py") else name.split(".")
     if colon and all(part.isidentifier() for part in (*module, *rest.split("."))):
         found = load_path(spec, "corpus")
-        try:
-            with no_exit():
-                return _checked(found() if callable(found) else found, spec)
-        except Ended as error:
-            raise InputError(f"The corpus {spec} cannot be opened: {error}.") from error
-        except EarmarkError:
-            raise
-        except Exception as error:  # a stranger's function may raise anything
-            text = " ".join(str(error).split())
-            raise InputError(f"The corpus {spec} cannot be opened: {type(error).__name__}: {text}.") from error
+        with strangers_code(f"The corpus {spec} cannot be opened"):
+            return _checked(found() if callable(found) else found, spec)
     known = {*manifest.SUFFIXES, *SUFFIXES}
     if "/" in spec or "\\" in spec or spec.startswith((".", "~")) or place.suffix.lower() in known:
         raise InputError(f"{spec} does not exist: check the path.")

@@ -12,7 +12,7 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard, length_of
 from earmark.corpora.copies import CopySet
 from earmark.corpora.names import EXAMPLE, hint_of
 from earmark.corpora.source import open_corpus
-from earmark.errors import InputError, Unreachable, UsageError, did_you_mean
+from earmark.errors import InputError, Unreachable, UsageError, absent
 from earmark.places import locate
 from earmark.runs.config import CorpusEntry
 from earmark.runs.engine import Failure, Tick, reason_of
@@ -144,9 +144,7 @@ def choose_subsets(corpus: Corpus, wanted: Sequence[str]) -> dict[str, list[Clip
     subsets = {name or corpus.name: clips for name, clips in corpus.subsets().items()}
     for name in wanted:
         if name not in subsets:
-            raise UsageError(
-                f"{corpus.name} has no subset {name!r}; it has {', '.join(subsets)}.{did_you_mean(name, subsets)}"
-            )
+            raise UsageError(absent(name, subsets, "subset", corpus.name))
     return {name: subsets[name] for name in wanted} if wanted else subsets
 
 

@@ -245,6 +245,11 @@ def _texts(given: Any, n: int, what: str, counted_as: str, things: str = "vector
     return texts
 
 
+def texts_of_rows(given: Any, n: int, what: str) -> list[str | None] | None:
+    """One text for each row where something is given: labels, groups or folds, as `what` calls them."""
+    return None if given is None else _texts(kept_for_reading(given), n, what.capitalize(), what)
+
+
 def group_codes(groups: Any, n: int) -> NDArray[np.int64]:
     """Group numbers; a row without a group is a group of its own."""
     texts = _texts(groups, n, "Groups", "groups")

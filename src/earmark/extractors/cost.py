@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.errors import Ended, InputError, UsageError, no_exit
+from earmark.errors import InputError, UsageError, strangers_code
 from earmark.extractors.contract import Extractor, Waveform
 
 
@@ -92,15 +92,8 @@ def measure_cost(open_it: Callable[[], Extractor], *, seconds: float = 1.0, batc
 
 
 def _answers(extractor: Extractor, clips: list[Waveform]) -> None:
-    try:
-        with no_exit():
-            answers = extractor.extract(clips)
-    except Ended as error:
-        raise InputError(f"{extractor.card.name} failed on noise: {error}.") from error
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{extractor.card.name} failed on noise: {type(error).__name__}: {error}.") from error
+    with strangers_code(f"{extractor.card.name} failed on noise"):
+        answers = extractor.extract(clips)
     if len(answers) != len(clips):
         raise InputError(f"{extractor.card.name} returned {len(answers)} answers for {len(clips)} clips.")
 

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, UsageError, require
 from earmark.extractors.catalogue import open_extractor
 from earmark.extractors.contract import Extractor, Waveform
+from earmark.extractors.windows import trial_noise
 from earmark.specs import parse_spec
 
 Floats = NDArray[np.float32]
@@ -164,7 +165,6 @@ def _module_of(torch: Any, extractor: Extractor) -> Any:
     module = torch.nn.Module()
     module.extractor = extractor
     module.sample_rate = int(extractor.card.rate)
-    noise = (0.1 * np.random.default_rng(0).standard_normal(module.sample_rate)).astype(np.float32)
-    size = int(_frames(extractor, noise).shape[1])
+    size = int(_frames(extractor, trial_noise(module.sample_rate)).shape[1])
     module.timestamp_embedding_size = module.scene_embedding_size = size
     return module.eval()

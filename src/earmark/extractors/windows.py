@@ -40,6 +40,11 @@ def windows(samples: Floats, size: int, hop: int) -> Floats:
     return np.lib.stride_tricks.sliding_window_view(cover(samples, size, hop), size)[::hop]
 
 
+def trial_noise(samples: int) -> Floats:
+    """What a model of others hears first: the same soft noise whenever it is asked."""
+    return (0.1 * np.random.default_rng(0).standard_normal(samples)).astype(np.float32)
+
+
 def hop_samples(hop: float, longest: float, card: ExtractorCard) -> int:
     """A hop in samples; every sample must be heard."""
     if isinstance(hop, bool) or not 0 < hop <= longest:

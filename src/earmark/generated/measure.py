@@ -27,7 +27,6 @@ from earmark.wording import counted
 from earmark.workers import thread_count
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MEMORY = 2 << 30

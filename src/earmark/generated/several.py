@@ -23,7 +23,6 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from earmark._version import __version__
 from earmark.analysis.ranks import ranks_from_verdicts
@@ -37,8 +36,6 @@ from earmark.generated.metrics import METRICS, facts
 from earmark.geometry import spaces
 from earmark.scores import Row, Scores, metric_facts
 from earmark.wording import listed
-
-Floats = NDArray[np.float64]
 
 GROW = (*(name for name, record in METRICS.items() if record.asks == "coverage"), "sym_precision", "precision_cover",
         "frechet_distance")  # fmt: skip

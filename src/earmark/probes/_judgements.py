@@ -8,7 +8,6 @@ A triplet is a choice between two sounds whose answer is always the first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from earmark.corpora.manifest import SUFFIXES, read_rows
 from earmark.errors import InputError, UsageError, did_you_mean, quoted
 from earmark.places import locate
 from earmark.probes._names import fit, parts_of, without_ending
-from earmark.vectors.columns import shortened
+from earmark.vectors.columns import plain_name, shortened
 from earmark.vectors.texts import as_text, column_texts
 from earmark.wording import counted
 
@@ -215,13 +214,9 @@ def _refuse_double(header: Iterable[str], source: str) -> None:
         raise InputError(f'{source} has the column "{double[0]}" more than once (in any case); rename one.')
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
 def _known(role: str, names: Iterable[str]) -> str | None:
     """The column that is known for a role by its name."""
-    by_plain = {_plain(name): name for name in reversed(list(names))}
+    by_plain = {plain_name(name): name for name in reversed(list(names))}
     return next((by_plain[word] for word in NAMES[role].split() if word in by_plain), None)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.evaluation.data import alike_groups, check_ids, check_vectors, digest_of, kept_for_reading
-from earmark.vectors.texts import as_text, column_texts
+from earmark.evaluation.data import alike_groups, check_ids, check_vectors, digest_of, texts_of_rows
+from earmark.vectors.texts import as_text
 from earmark.wording import counted, first_of
 
 LARGEST = 1e150
@@ -56,11 +56,11 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
         raise InputError(f"The vectors hold numbers above {LARGEST:g}, whose squares have no value: divide them all.")
     n = len(values)
     several = are_several(labels)
-    listed = labels if several else _texts(labels, n, "label") or ()
+    listed = labels if several else texts_of_rows(labels, n, "labels") or ()
     sets = [_label_set(entry) for entry in listed]
     if len(sets) != n:
         raise InputError(f"There are {n} vectors and {len(sets)} labels: they must pair up one to one.")
-    columns = {"group": _texts(groups, n, "group"), "fold": _texts(given, n, "fold")}
+    columns = {"group": texts_of_rows(groups, n, "groups"), "fold": texts_of_rows(given, n, "folds")}
     usable = np.array([entry is not None for entry in sets])
     if not usable.any():
         raise InputError("No row has a label: nothing to probe.")
@@ -111,16 +111,3 @@ def _label_set(entry: Any) -> set[str] | None:
         return {text for item in entry if (text := as_text(item))}
     text = as_text(entry)
     return {text} if text else None
-
-
-def _texts(given: Any, n: int, what: str) -> list[str | None] | None:
-    """One text for each row, None where it is missing."""
-    if given is None:
-        return None
-    given = kept_for_reading(given)
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(f"The {what}s must be a sequence with one entry per row, not {given!r}.")
-    texts = column_texts(given)
-    if len(texts) != n:
-        raise InputError(f"There are {n} vectors and {len(texts)} {what}s: they must pair up one to one.")
-    return texts

@@ -125,12 +125,6 @@ def _turned(scores: Floats) -> Floats:
     return np.asarray(scores * np.where(signs == 0, 1.0, signs))
 
 
-def neighbours_kept(points: Floats, mapped: Floats, near: int = NEAR) -> float | None:
-    """Share of points whose nearest neighbour is among their `near` nearest on the map; None where that says little."""
-    truth = truth_of(points, mapped, near)
-    return None if truth is None else truth.kept
-
-
 def truth_of(points: Floats, mapped: Floats, near: int = NEAR, seed: int = 0, most: int = MOST) -> Truth | None:
     """How true a map is to the neighbourhoods of the points; None where they are too few to tell.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, absent, did_you_mean
 from earmark.report.codecs._comparison import Comparison
 from earmark.report.content import CloseUp, SubsetFacts
 from earmark.report.score_index import ScoreIndex
@@ -97,11 +97,7 @@ class Material:
             present = list(dict.fromkeys(filter(None, known)))
             for name in wished:
                 if name not in present:
-                    shown = ", ".join(plain(one, 40) for one in present[:8])
-                    more = f" and {len(present) - 8} more" if len(present) > 8 else ""
-                    raise UsageError(
-                        f"{self.name} has no {what} {name!r}; it has {shown}{more}.{did_you_mean(name, present)}"
-                    )
+                    raise UsageError(absent(name, [plain(one, 40) for one in present], what, self.name))
 
 
 class Drawing(NamedTuple):

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from earmark.corpora.clips import Clip
 from earmark.corpora.subsets import PreparedSubset, choose_subsets, open_corpora
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
 from earmark.places import locate
 from earmark.representations._evaluate import PCA_KIND, SCORES_KIND, assemble
 from earmark.representations.config import RunConfig
-from earmark.runs.folder import read_clips, read_record, write_csv
+from earmark.runs.folder import clips_of_subset, read_clips, read_record, write_csv
 from earmark.runs.packs import LostPacks, read_records
 from earmark.runs.store import Cache
 
@@ -91,6 +91,13 @@ class RunVectors(NamedTuple):
     groups: list[str | None]
     values: NDArray[np.float32]
 
+    def of_clips(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of some of the clips, in this order."""
+        if list(ids) == self.ids:
+            return self.values
+        rows = {clip: row for row, clip in enumerate(self.ids)}
+        return self.values[[rows[clip] for clip in ids]]
+
 
 def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None = None) -> RunVectors:
     """The vectors that a run measured, from its cache; InputError when the cache has lost them.
@@ -110,11 +117,8 @@ def load_vectors(folder: str | Path, subset: str, system: str, suite: str | None
     vectors = _find(record["vectors"], "vectors", subset, system, suite)
     cache = cache_of(record)
     left_out = set(vectors["left_out"])
-    lines = [
-        line
-        for line in read_clips(folder)
-        if (line["suite"], line["subset"]) == (vectors["suite"], vectors["subset"]) and line["id"] not in left_out
-    ]
+    known = clips_of_subset(folder, vectors["suite"], vectors["subset"])
+    lines = [line for clip, line in known.items() if clip not in left_out]
     if vectors["pca_key"]:
         entry = cache.get(PCA_KIND, vectors["pca_key"])
         if entry is None:
@@ -168,6 +172,14 @@ def open_clips(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
         if line["id"] in clips:
             drawn.setdefault((line["suite"], line["subset"]), {})[line["id"]] = clips[line["id"]]
     return drawn
+
+
+def clips_to_hear(folder: str | Path) -> dict[tuple[str, str], dict[str, Clip]]:
+    """`open_clips`, or nothing where the recordings have moved."""
+    try:
+        return open_clips(folder)
+    except (EarmarkError, OSError):
+        return {}
 
 
 def cache_of(record: Mapping[str, Any]) -> Cache:

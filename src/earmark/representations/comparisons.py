@@ -37,7 +37,7 @@ from earmark.representations._folder import load_vectors
 from earmark.representations._sequences import SUFFIX
 from earmark.representations._systems import System
 from earmark.representations.config import RunConfig
-from earmark.runs.folder import read_clips, read_record
+from earmark.runs.folder import clips_of_subset, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 from earmark.scores.spelling import without_sample
@@ -440,11 +440,10 @@ def _has_reference(reference: str, one: tuple[str, ...], other: tuple[str, ...])
 def _shared_vectors(place: tuple[str, str], chosen: Mapping[str, Compared]) -> _SharedVectors:
     suite, subset = place
     loaded = {name: load_vectors(of.folder, subset, of.system, suite) for name, of in chosen.items()}
-    digests = {of.folder: {line["id"]: line["digest"] for line in read_clips(of.folder)
-                           if (line["suite"], line["subset"]) == place} for of in chosen.values()}  # fmt: skip
+    lines = {of.folder: clips_of_subset(of.folder, *place) for of in chosen.values()}
     about = {
         name: {
-            clip: (label, group, digests[chosen[name].folder][clip])
+            clip: (label, group, lines[chosen[name].folder][clip]["digest"])
             for clip, label, group in zip(of.ids, of.labels, of.groups, strict=True)
         }
         for name, of in loaded.items()
@@ -453,10 +452,7 @@ def _shared_vectors(place: tuple[str, str], chosen: Mapping[str, Compared]) -> _
     shared = [clip for clip, known in first.items() if all(other.get(clip) == known for other in others)]
     if not shared:
         raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: same id, label, group and sound.")
-    values = {}
-    for name, of in loaded.items():
-        rows = {clip: row for row, clip in enumerate(of.ids)}
-        values[name] = of.values[[rows[clip] for clip in shared]]
+    values = {name: of.of_clips(shared) for name, of in loaded.items()}
     labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
     known_groups = groups if any(group is not None for group in groups) else None
     return _SharedVectors(values, labels, known_groups, max(len(of.ids) for of in loaded.values()))

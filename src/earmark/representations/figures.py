@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from earmark.analysis.sources import open_scores
-from earmark.errors import InputError
 from earmark.report.content import CloseUp, SubsetFacts
 from earmark.report.facts import match_facts, recorded_facts
 from earmark.report.gallery import Material, Wishes
 from earmark.report.score_index import ScoreIndex
 from earmark.representations import comparisons
-from earmark.representations._folder import open_clips
+from earmark.representations._folder import clips_to_hear
 from earmark.representations.config import RunConfig
 from earmark.representations.report import close_up_of
 from earmark.runs.folder import read_record
@@ -26,15 +25,10 @@ def material_of_run(place: Path, name: str, wishes: Wishes, given: Sequence[Subs
     record = read_record(place)
     ranking = comparisons.ranking_of(record, scores, comparisons.read_comparisons(place))
     known = recorded_facts(record)
-    clips: dict[str, Any] = {}
+    clips = cache(lambda: clips_to_hear(place))
 
     def close_up(row: Row) -> CloseUp:
-        if not clips:
-            try:
-                clips["known"] = open_clips(place)
-            except (InputError, OSError):
-                clips["known"] = {}  # the recordings have moved
-        return close_up_of(place, row, clips["known"], RunConfig.load(place / "config.yaml"))
+        return close_up_of(place, row, clips(), RunConfig.load(place / "config.yaml"))
 
     return Material(
         name=name, scores=scores, ranked=ranking.scores, wishes=wishes, close_up=close_up,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, absent
 from earmark.evaluation.options import Options, as_names, byte_count, whole
 from earmark.geometry.corrections import parse_all
 from earmark.places import locate
@@ -70,7 +70,7 @@ def map_run(
     lost = max(len(own.ids) for own in loaded.values()) - len(ids)
     if lost:
         notes.append(f"{counted(lost, 'clip')} that not all of these systems could embed left out.")
-    matrices = {name: _rows(own, ids) for name, own in loaded.items()}
+    matrices = {name: own.of_clips(ids) for name, own in loaded.items()}
     whole_set = {name: len(own.ids) == len(ids) for name, own in loaded.items()}
     given = [
         Representation(
@@ -116,7 +116,7 @@ def _subset(scores: Scores, wanted: str | None, path: Path) -> tuple[Scores, lis
     if not names:
         raise InputError(f"{path} holds no P@1 of vectors: there is nothing to map.")
     if wanted is not None and wanted not in names:
-        raise UsageError(f"{path} has no subset {wanted!r}; it has {listed(names)}.{did_you_mean(wanted, names)}")
+        raise UsageError(absent(wanted, names, "subset", path))
     name = names[0] if wanted is None else wanted
     rows = [row for row in scores if row.subset == name]
     rows = [row for row in rows if row.suite == rows[0].suite]
@@ -134,7 +134,7 @@ def _settings(scores: Scores, systems: Any, distances: Any, corrections: Any, pa
     chosen: list[_Setting] = []
     for name in wanted:
         if name not in known:
-            raise UsageError(f"{path} has no system {name!r}; it has {listed(known)}.{did_you_mean(name, known)}")
+            raise UsageError(absent(name, known, "system", path))
         own = [row for row in best if row.system == name]
         own = _asked(own, "distance", distances, path)
         own = _asked(own, "correction", None if corrections is None else [str(c) for c in parse_all(corrections)], path)
@@ -151,7 +151,7 @@ def _asked(rows: list[Row], what: str, names: Any, path: Path) -> list[Row]:
     known = list(dict.fromkeys(getattr(row, what) for row in rows))
     for name in wanted:
         if name not in known:
-            raise UsageError(f"{path} measured no {what} {name!r} of {rows[0].system}; it has {listed(known)}.")
+            raise UsageError(absent(name, known, what, f"{rows[0].system} in {path}"))
     return [row for row in rows if getattr(row, what) in wanted]
 
 
@@ -170,13 +170,6 @@ def _shared(loaded: Sequence[RunVectors]) -> list[str]:
     return [name for name in loaded[0].ids if name in common]
 
 
-def _rows(own: RunVectors, ids: Sequence[str]) -> np.ndarray[Any, Any]:
-    if list(own.ids) == list(ids):
-        return own.values
-    places = {name: row for row, name in enumerate(own.ids)}
-    return own.values[[places[name] for name in ids]]
-
-
 def _values(path: Path, first: Row, item: _Setting) -> dict[tuple[str, str], np.ndarray[Any, Any]]:
     """What the run measured of each clip; nothing where its cache has lost it, and it is then measured again."""
     try:
@@ -187,11 +180,7 @@ def _values(path: Path, first: Row, item: _Setting) -> dict[tuple[str, str], np.
 
 def _table(path: Path, first: Row, ids: Sequence[str], labels: list[str | None], groups: list[str | None]) -> ClipTable:
     """What clips.csv tells of the clips."""
-    lines = {
-        line["id"]: line
-        for line in folder.read_clips(path)
-        if (line["suite"], line["subset"]) == (first.suite, first.subset)
-    }
+    lines = folder.clips_of_subset(path, first.suite, first.subset)
 
     def times(name: str) -> np.ndarray[Any, Any]:
         return np.array([float(lines[own][name]) if lines[own][name] else np.nan for own in ids])

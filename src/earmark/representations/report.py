@@ -27,7 +27,7 @@ from earmark.report.score_index import ScoreIndex
 from earmark.report.tabulation.choice import pick
 from earmark.representations import _sequences as sequences
 from earmark.representations import comparisons
-from earmark.representations._folder import load_points, load_vectors, open_clips
+from earmark.representations._folder import clips_to_hear, load_points, load_vectors
 from earmark.representations.config import RunConfig
 from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
@@ -288,10 +288,7 @@ class _Looks:
 
     @cached_property
     def clips(self) -> Clips:
-        try:
-            return open_clips(self.path)
-        except EarmarkError:
-            return {}  # the recordings have moved: the report goes without sounds
+        return clips_to_hear(self.path)
 
     def close_ups(self) -> tuple[list[CloseUp], list[str]]:
         """The close-ups, and sentences about those that cannot be had."""

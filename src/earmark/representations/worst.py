@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from earmark import audio
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import EarmarkError, InputError, UsageError, absent
 from earmark.exchange.selection_tables import Span, left_out_note, write_selections
 from earmark.places import is_remote, locate
 from earmark.representations._folder import load_points, load_vectors
 from earmark.runs import read_record
-from earmark.runs.folder import read_clips
+from earmark.runs.folder import clips_of_subset
 from earmark.wording import seconds_text
 
 
@@ -57,10 +57,7 @@ def write_worst(
         known = ", ".join(measured) or "nothing"
         raise UsageError(f"{folder} has no neighbours under the protocol {chosen!r} (there is {known}).")
     ids = load_vectors(folder, *key, job["suite"]).ids
-    lines = {
-        line["id"]: line for line in read_clips(Path(folder))
-        if (line["suite"], line["subset"]) == (job["suite"], job["subset"])
-    }  # fmt: skip
+    lines = clips_of_subset(folder, job["suite"], job["subset"])
     spans: list[Span] = []
     lost = 0
     for row in _order(points, chosen):
@@ -78,8 +75,7 @@ def _chosen(jobs: list[dict[str, Any]], **asked: str | None) -> dict[str, Any]:
     for name, value in asked.items():
         known = list(dict.fromkeys(job.get(name, "none") for job in jobs))
         if value is not None and value not in known:
-            hint = did_you_mean(value, known) or f" There is {', '.join(known)}."
-            raise UsageError(f"The run has no {name} {value!r}.{hint}")
+            raise UsageError(absent(value, known, name, "The run"))
         if value is None and name in ("system", "subset") and len(known) > 1:
             raise UsageError(f"The run has several {name}s: name one with --{name} ({', '.join(known)}).")
         jobs = [job for job in jobs if value is None or job.get(name, "none") == value]

@@ -123,6 +123,11 @@ def read_clips(folder: str | Path) -> list[dict[str, str]]:
     return list(read_csv_records(read_text(path), path))
 
 
+def clips_of_subset(folder: str | Path, suite: str, subset: str) -> dict[str, dict[str, str]]:
+    """The lines of clips.csv that are of one subset, by the ids of the clips."""
+    return {line["id"]: line for line in read_clips(folder) if (line["suite"], line["subset"]) == (suite, subset)}
+
+
 def command_line() -> str:
     """The command line that asked for the work, without keys and passwords; "" where a program did."""
     name, *words = sys.argv or [""]

@@ -32,7 +32,8 @@ from earmark.scores import COLUMNS, Row, Scores, decode_rows
 from earmark.scores.rows import COUNTS, DEFAULTS, NUMBERS, distinct
 from earmark.scores.spelling import columns_of
 from earmark.submissions._cards import Dataset, SystemCard, card_from, dataset_from, plain_card
-from earmark.submissions._strictness import Limits, check_parquet, refuse_compressed, strict_json, text_of
+from earmark.submissions._strictness import Limits, check_parquet, refuse_compressed, strict_json
+from earmark.tables import decode_text
 from earmark.wording import counted
 
 Provenance = Literal["self-reported", "reproduced", "blind", "printed"]
@@ -289,7 +290,7 @@ def _from_codec_form(plain: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _json_lines(data: bytes, name: str, limits: Limits) -> Iterable[Row]:
-    lines = enumerate(text_of(data, name).split("\n"), start=1)
+    lines = enumerate(decode_text(data, name).split("\n"), start=1)
     records = (strict_json(line.encode(), f"{name}, line {at}", limits) for at, line in lines if line.strip())
     return _rows(records, name, limits)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from earmark.errors import InputError, quoted, require
 from earmark.scores import COLUMNS, KEY
+from earmark.tables import decode_text
 
 
 @dataclass(frozen=True)
@@ -62,19 +63,11 @@ def refuse_compressed(data: bytes, name: str) -> None:
             raise InputError(f"{name} is compressed ({packing}); unpack it and send what is inside.")
 
 
-def text_of(data: bytes, name: str) -> str:
-    """UTF-8 text, with or without a byte-order mark."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
-
-
 def strict_json(data: bytes, name: str, limits: Limits) -> Any:
     """JSON as its standard has it: no NaN or infinity, no key given twice, and nested no deeper than the limit."""
     if _depth(data) > limits.max_depth:
         raise InputError(f"{name} is nested more than {limits.max_depth} deep; a document needs no more than three.")
-    text = text_of(data, name)
+    text = decode_text(data, name)
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -52,6 +52,11 @@ def csv_cell(text: str) -> str:
     return csv_text(None, [[text]])[:-1] if any(mark in text for mark in ',"\r\n') else text
 
 
+def no_formula(cell: object) -> object:
+    """A cell in words of others: a text that a spreadsheet would take for a formula, as a text."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def write_csv(path: Path, header: Sequence[str], rows: Rows, *, errors: str = "strict") -> None:
     """Write rows as a CSV file in UTF-8, whole or not at all; `errors` as for `str.encode`."""
     write_whole(path, csv_text(header, rows).encode("utf-8", errors))

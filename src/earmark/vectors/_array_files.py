@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.errors import EarmarkError, InputError, UsageError, absent, require
 from earmark.places import is_remote
 from earmark.vectors._values import Labels, Vectors, as_matrix, labels_of, vectors_of
 from earmark.vectors.columns import Asked, names_items, pick_columns, refuse_columns, role_of, roles_of
@@ -185,7 +185,7 @@ def _choose_array(ndims: Mapping[str, int], key: str | None, source: Path) -> st
     names = ", ".join(ndims) or "none"
     if key is not None:
         if key not in ndims:
-            raise InputError(f'{source} has no array "{key}"; it has {names}.{did_you_mean(key, ndims)}')
+            raise InputError(absent(key, ndims, "array", source))
         return key
     if "vectors" in ndims:
         return "vectors"

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-Ints = NDArray[np.int64]
 
 
 def count_of_condensed(length: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 from earmark.errors import InputError, quoted
 from earmark.progress import progress_bar
 from earmark.tables import CsvLine, read_csv
-from earmark.vectors._array_files import npz_arrays
 from earmark.vectors._distance_checks import SIMILARITIES
-from earmark.vectors.columns import MissingColumn, is_index_name, refuse_other_separators, shortened
+from earmark.vectors.columns import MissingColumn, is_index_name, plain_name, refuse_other_separators, shortened
 from earmark.vectors.table_files import read_parquet
 from earmark.vectors.texts import as_text, is_number
 
@@ -91,16 +89,6 @@ def _separator(line: str, source: Path) -> str:
     return " " if source.suffix.lower() == ".txt" and "\t" not in line else "\t"
 
 
-def column_names(source: Path) -> list[str]:
-    """The names of the columns of a table, or of the arrays of an .npz file."""
-    if source.suffix.lower() == ".npz":
-        return list(npz_arrays(source))
-    if source.suffix.lower() == ".parquet":
-        return [str(name) for name in read_parquet(source).column_names]
-    with source.open(encoding="utf-8-sig", newline="") as stream:
-        return [cell.strip() for cell in next(csv.reader(stream), [])]
-
-
 def _parquet_lines(source: Path) -> tuple[CsvLine, Iterator[CsvLine]]:
     """A Parquet file as lines of text: an index with names comes first, a plain one is left out."""
     table = read_parquet(source)
@@ -133,7 +121,7 @@ def _from_lines(
             places, headed = found
             pairs = _pairs(places, len(heading), body if headed else itertools.chain([first], body), source)
             name = heading[places[-1]]
-            if not headed or _says_distance(_plain(name)):
+            if not headed or _says_distance(plain_name(name)):
                 return pairs
             return pairs._replace(notes=(f'{source}: the column "{name}" is taken as the distance',))
     return _square(first, heading, body, source)
@@ -151,7 +139,7 @@ def _is_square(heading: Sequence[str], opening: Sequence[CsvLine]) -> bool:
 
 def _pair_columns(heading: Sequence[str], opening: Sequence[CsvLine], source: Path) -> tuple[list[int], bool] | None:
     """The places of the two names and the distance, and whether there is a heading; None where it is no such table."""
-    plain = [_plain(name) for name in heading]
+    plain = [plain_name(name) for name in heading]
     offered = [place for place, name in enumerate(plain) if _says_distance(name)]
     named = [place for place in range(len(plain)) if not is_index_name(heading[place]) and place not in offered]
     twins = [(i, j) for i, j in itertools.combinations(named, 2) if _are_twins(plain[i], plain[j])]
@@ -182,10 +170,6 @@ def _pair_columns(heading: Sequence[str], opening: Sequence[CsvLine], source: Pa
             "--pair-columns a,b,distance."
         )
     return None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _says_distance(plain: str) -> bool:

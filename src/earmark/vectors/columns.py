@@ -103,6 +103,11 @@ def is_index_name(name: str) -> bool:
     return re.fullmatch(r"(unnamed: *\d+.*|index|level_\d+|__index_level_\d+__)?", name.strip().lower()) is not None
 
 
+def plain_name(name: str) -> str:
+    """A name without its case and marks: `filename` of File_Name."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
 def telling(name: str) -> bool:
     """Whether a name says that a column tells rows apart or cuts them out: class, speaker_id, foldNumber, file name."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.strip())

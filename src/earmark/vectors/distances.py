@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, absent
 from earmark.places import locate
 from earmark.vectors import _array_files, _distance_tables
 from earmark.vectors._condensed import condensed_places, count_of_condensed
@@ -36,6 +36,7 @@ from earmark.vectors._matching import some_names
 from earmark.vectors._pair_lists import condense
 from earmark.vectors._reading import read_labels, readable, reader_for
 from earmark.vectors.columns import names_items, role_of
+from earmark.vectors.table_files import column_names
 from earmark.vectors.texts import as_array, as_text
 
 Array = NDArray[Any]
@@ -261,10 +262,10 @@ def read_distances(
 def read_ids(path: str | os.PathLike[str]) -> list[str]:
     """Names of items from a file: one in a line, or a table's column `id`, or `path`, `file` and the like."""
     source = locate(path)
-    column = None
-    if source.suffix.lower() in (".csv", ".parquet", ".npz"):
+    column, npz = None, source.suffix.lower() == ".npz"
+    if npz or source.suffix.lower() in (".csv", ".parquet"):
         with readable(source):
-            columns = _distance_tables.column_names(source)
+            columns = list(_array_files.npz_arrays(source)) if npz else column_names(source)
         named = [name for name in columns if role_of(name) == "id"]
         likely = [name for name in columns if names_items(name)]
         named = named or (likely if len(likely) == 1 else [])
@@ -291,7 +292,7 @@ def _arrays(source: Path, key: str | None) -> tuple[Array, list[str] | None]:
         if key is None:
             raise InputError(f"{source} has the arrays {', '.join(held) or 'none'}; name the distances `distances`.")
     elif key not in arrays:
-        raise InputError(f'{source} has no array "{key}"; it has {", ".join(arrays)}.{did_you_mean(key, arrays)}')
+        raise InputError(absent(key, arrays, "array", source))
     names = next((name for name in arrays if role_of(name) == "id"), None)
     ids = None if names is None else [as_text(item) or "" for item in np.ravel(arrays[names]).tolist()]
     return arrays[key], ids

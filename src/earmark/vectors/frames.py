@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from earmark.errors import InputError, UsageError, require
+from earmark.errors import InputError, UsageError, absent, require
 from earmark.vectors._values import Vectors
 from earmark.vectors.columns import Asked, family
 from earmark.vectors.table_files import arrow_vectors
@@ -112,6 +112,6 @@ def _arrow(frame: Any) -> Any:
 
 def _with_ids(table: Any, name: str) -> Any:
     if name not in table.column_names:
-        raise InputError(f'The data frame has no column "{name}"; it has {", ".join(table.column_names)}.')
+        raise InputError(absent(name, table.column_names, "column", "The data frame"))
     kept = [column for column in table.column_names if column == name or column.strip().lower() not in ("id", "ids")]
     return table.select(kept).rename_columns(["id" if column == name else column for column in kept])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, quoted, require
+from earmark.errors import EarmarkError, InputError, UsageError, absent, quoted, require
 from earmark.tables import CsvLine, read_csv
 from earmark.vectors._values import Labels, Matrix, Vectors, as_matrix, labels_of, vectors_of
 from earmark.vectors.columns import (
@@ -195,7 +195,7 @@ def arrow_vectors(table: Any, source: Path, key: str | None, asked: Asked) -> Ve
     names = list(table.column_names)
     index = _index_names(table)
     if key is not None and key not in names:
-        raise InputError(f'{source} has no column "{key}"; it has {", ".join(names)}.{did_you_mean(key, names)}')
+        raise InputError(absent(key, names, "column", source))
     lists = [key] if key is not None else [name for name in names if name.lower() in _LIST_COLUMNS]
     lists = [name for name in lists if _is_list(table.schema.field(name).type, types)]
     if len(lists) > 1:

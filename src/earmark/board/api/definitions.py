@@ -11,10 +11,9 @@ from starlette.responses import JSONResponse, Response
 
 from earmark.board.api import shapes
 from earmark.board.api.boards import Board
-from earmark.board.boards.snapshot import NoSuchBoard
 from earmark.board.refusals import Refusal
 from earmark.board.storage.definitions import Version
-from earmark.board.web.requests import Asked, Context, Moderator
+from earmark.board.web.requests import Asked, Context, Moderator, definition_now
 from earmark.definitions import read_definition, to_plain, to_yaml
 from earmark.errors import UsageError
 
@@ -41,14 +40,7 @@ def definition(
     format: Annotated[str, Query(pattern="^(json|yaml)$")] = "json",
 ) -> Response:
     """What a board is: texts, metrics, subsets, groups and ranking rule. Its ETag is the number of its version."""
-    return _sent(_held(context, board), format)
-
-
-def _held(context: Context, board: str) -> Version:
-    version = context.store.definition(board)
-    if version is None:
-        raise NoSuchBoard(f'There is no board "{board}".')
-    return version
+    return _sent(definition_now(context, board), format)
 
 
 def _sent(version: Version, format: str, status: int = 200) -> Response:

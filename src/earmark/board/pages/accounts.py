@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, on_post, redirect, sign_in_first, signed_in
 from earmark.board.refusals import NotFound
 from earmark.board.web.problems import status_of
 from earmark.board.web.requests import context_of, count_stranger, new_account
@@ -91,7 +91,7 @@ def revoke_token(request: Request, posted: Posted) -> Response:
 def mine_page(request: Request) -> Response:
     user = visitor_of(request)
     if user is None:
-        return redirect("/sign-in?next=/mine")
+        return sign_in_first("/mine")
     context = context_of(request)
     store, settings = context.store, context.settings
     before = request.query_params.get("before") or None

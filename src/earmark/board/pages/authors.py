@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -14,7 +14,7 @@ from earmark.board.boards.outlook import outlook_of_document
 from earmark.board.pages.assets import system_address
 from earmark.board.pages.atom import ATOM, Entry, atom
 from earmark.board.pages.card_form import FIELDS, cell_of
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, on_post, redirect, sign_in_first, signed_in
 from earmark.board.pages.metric_words import metric_words
 from earmark.board.records import Draft, Submission, System, User
 from earmark.board.refusals import NotAllowed, NotFound, Refusal
@@ -40,7 +40,7 @@ _CARD_FIELDS = tuple(field for field in FIELDS if field.name in (*AT_ONCE, *AFTE
 def draft_page(draft: str, request: Request) -> Response:
     user = visitor_of(request)
     if user is None:
-        return redirect(f"/sign-in?{urlencode({'next': f'/drafts/{quote(draft)}'})}")
+        return sign_in_first(f"/drafts/{quote(draft)}")
     context = context_of(request)
     kept, document = own_draft(context, draft, user)
     outlook = outlook_of_document(context.store, context.snapshots, document, user)
@@ -86,7 +86,7 @@ def delete_draft(request: Request, posted: Posted) -> Response:
 def correct_page(board: str, slug: str, request: Request) -> Response:
     user = visitor_of(request)
     if user is None:
-        return redirect(f"/sign-in?{urlencode({'next': request.url.path})}")
+        return sign_in_first(request.url.path)
     system = _own_system(request, user)
     return _correct_page(request, system, _texts_of(system.card))
 
@@ -212,7 +212,7 @@ def confirm_page(request: Request) -> Response:
     """A page with a button: programs that look at the links in a mail confirm nothing."""
     code = request.query_params.get("code", "")
     if visitor_of(request) is None:
-        return redirect(f"/sign-in?{urlencode({'next': f'/contact/confirm?code={code}'})}")
+        return sign_in_first(f"/contact/confirm?code={code}")
     return form_page(request, "confirm", here="mine", code=code)
 
 

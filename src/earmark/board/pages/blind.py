@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark.board.jobs import Job, Release, coarse, minute
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, number_in, on_post, redirect, sign_in_first, signed_in
 from earmark.board.pages.markdown import markdown
 from earmark.board.refusals import NotFound, Refusal
 from earmark.board.web.problems import status_of
@@ -86,7 +86,7 @@ def job_page(job: str, request: Request) -> Response:
     if user is None:
         if "hx-request" in request.headers:  # a script that looks again: the page stays as it is
             raise Refusal("The session has ended; sign in again.", 401)
-        return redirect(f"/sign-in?next=/blind/jobs/{job}")
+        return sign_in_first(f"/blind/jobs/{job}")
     shown, now = readable_job(context, job, user), datetime.now(UTC)
     moments = [
         (word, minute(coarse(moment), now))
@@ -132,7 +132,7 @@ def policy_page(digest: str, request: Request) -> Response:
 def audit_page(request: Request) -> Response:
     """Every release, the newest first."""
     listed = context_of(request).store.releases(
-        limit=_SHOWN + 1, before=_number(request.query_params.get("before", ""))
+        limit=_SHOWN + 1, before=number_in(request.query_params.get("before", ""), 17)
     )  # fmt: skip
     more = listed[_SHOWN - 1].id if len(listed) > _SHOWN else None
     return form_page(request, "audit", folder="blind", here="blind", releases=listed[:_SHOWN], more=more)
@@ -142,7 +142,7 @@ def audit_page(request: Request) -> Response:
 def entry_page(number: str, request: Request) -> Response:
     """One release: what left, when, under which policy, and what the owners of the recordings said."""
     store = context_of(request).store
-    place = _number(number)
+    place = number_in(number, 17)
     release = store.release(place) if place is not None else None
     if release is None:
         raise NotFound("There is no such entry in the audit trail of this board.")
@@ -152,10 +152,6 @@ def entry_page(number: str, request: Request) -> Response:
         remarks=_remarks(release), figures=_figures(request, release.submission), policy=policy,
         words=markdown(policy.text, level=3) if policy else "",
     )  # fmt: skip
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
 
 
 def _figures(request: Request, submission: str) -> Sequence[Any]:

@@ -12,17 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from earmark.board.boards.changes import not_in_definition, outcome
-from earmark.board.boards.snapshot import NoSuchBoard, Snapshot
+from earmark.board.boards.snapshot import Snapshot
 from earmark.board.pages.assets import board_address
 from earmark.board.pages.boards import Reader
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
+from earmark.board.pages.forms import Posted, form_page, number_in, on_post, redirect, sign_in_first, signed_in
 from earmark.board.pages.markdown import markdown
 from earmark.board.refusals import Refusal
 from earmark.board.storage.boards import changed_parts
-from earmark.board.storage.definitions import Version
 from earmark.board.web.caching import Page, packed
 from earmark.board.web.problems import status_of
-from earmark.board.web.requests import Context, context_of
+from earmark.board.web.requests import Context, context_of, definition_now
 from earmark.board.web.security import visitor_of
 from earmark.definitions import Definition, group_words, read_definition, to_yaml
 from earmark.errors import EarmarkError, UsageError
@@ -77,18 +76,11 @@ _FIELDS = (
 def define_page(board: str, request: Request) -> Response:
     user = visitor_of(request)
     if user is None:
-        return redirect(f"/sign-in?next={board_address(board)}/define")
+        return sign_in_first(f"{board_address(board)}/define")
     if not user.moderates:
         raise Refusal("Only a moderator defines boards.", 403)
-    version = _held(context_of(request), board)
+    version = definition_now(context_of(request), board)
     return _define_page(request, board, {"yaml": to_yaml(version.definition), "version": str(version.version)})
-
-
-def _held(context: Context, board: str) -> Version:
-    version = context.store.definition(board)
-    if version is None:
-        raise NoSuchBoard(f'There is no board "{board}".')
-    return version
 
 
 def _define_page(
@@ -127,7 +119,7 @@ def define(request: Request, posted: Posted) -> Response:
             return _define_page(request, board, texts, trial=_preview(context.snapshots.current(board), given))
         if given.name != board:
             texts["version"] = str(context.store.rename_board(board, given.name, user).version)
-        context.store.define(given, user, posted.text("note"), expected=_number(texts["version"]))
+        context.store.define(given, user, posted.text("note"), expected=number_in(texts["version"], 9))
     except EarmarkError as error:
         if status_of(error) >= 500:
             raise
@@ -147,10 +139,6 @@ def _added(context: Context, board: str, what: str, user: Any) -> Response:
     context.store.add_to_definition(board, user, **{key: (name,)})
     context.snapshots.refresh()
     return redirect(f"{board_address(board)}/define?done=defined")
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _with_fields(given: Definition, posted: Posted) -> Definition:

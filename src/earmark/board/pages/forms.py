@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
@@ -15,7 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from earmark.board.records import User
+from earmark.board.records import Role, User
 from earmark.board.refusals import Refusal
 from earmark.board.web.requests import address_of, context_of
 from earmark.board.web.security import check_form, form_token, keep_visit, visitor_of
@@ -103,6 +104,27 @@ def form_page(
 
 def redirect(address: str) -> RedirectResponse:
     return RedirectResponse(address, 303, {"Cache-Control": "no-store"})
+
+
+def sign_in_first(address: str) -> RedirectResponse:
+    """To the page where one signs in, and from there to the address."""
+    return redirect(f"/sign-in?{urlencode({'next': address}, safe='/')}")
+
+
+def page_of(request: Request, role: Role) -> User | RedirectResponse:
+    """The moderator or host who asks for a page of theirs; whoever is not signed in is sent to do so, and others are
+    refused."""
+    user = visitor_of(request)
+    if user is None:
+        return sign_in_first(request.url.path)
+    if not (user.hosts if role == "host" else user.moderates):
+        raise Refusal(f"Only a {role} of this board may see this page.", 403)
+    return user
+
+
+def number_in(text: str, digits: int) -> int | None:
+    """The whole number that a text is, if it has at most so many digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 def signed_in(request: Request) -> User:

@@ -8,17 +8,16 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from earmark.board.boards.name_risks import name_risks, remarked_submissions, remarks_of
 from earmark.board.pages.card_form import fact_label, fact_text, fact_unit
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
-from earmark.board.records import Decision, Event, State, User
+from earmark.board.pages.forms import Posted, form_page, number_in, on_post, page_of, redirect, signed_in
+from earmark.board.records import Decision, Event, State
 from earmark.board.refusals import Refusal
 from earmark.board.web.requests import context_of, settle
-from earmark.board.web.security import visitor_of
 from earmark.submissions import Provenance
-from earmark.tables import csv_text
+from earmark.tables import csv_text, no_formula
 
 router = APIRouter()
 PER_PAGE = 50
@@ -27,19 +26,9 @@ _FILTERS = ("board", "owner", "state", "noted")
 _TRAIL_FILTERS = ("user", "action", "text")
 
 
-def moderator_of(request: Request) -> User | RedirectResponse:
-    """The moderator who asks; whoever is not signed in is sent to do so, and others are refused."""
-    user = visitor_of(request)
-    if user is None:
-        return redirect(f"/sign-in?{urlencode({'next': request.url.path})}")
-    if not user.moderates:
-        raise Refusal("Only a moderator of this board may see this page.", 403)
-    return user
-
-
 @router.get("/moderate")
 def moderate_page(request: Request) -> Response:
-    user = moderator_of(request)
+    user = page_of(request, "moderator")
     return user if isinstance(user, Response) else _moderate_page(request)
 
 
@@ -122,7 +111,7 @@ def decide_correction(request: Request, posted: Posted) -> Response:
 
 @router.get("/audit")
 def audit_page(request: Request) -> Response:
-    user = moderator_of(request)
+    user = page_of(request, "moderator")
     if isinstance(user, Response):
         return user
     query = _trail_query(request)
@@ -138,7 +127,7 @@ def audit_page(request: Request) -> Response:
 @router.get("/audit.csv")
 def audit_file(request: Request) -> Response:
     """The whole trail as the filters leave it, the newest first, a part at a time."""
-    user = moderator_of(request)
+    user = page_of(request, "moderator")
     if isinstance(user, Response):
         return user
     query = _trail_query(request)
@@ -146,17 +135,12 @@ def audit_file(request: Request) -> Response:
     before: int | None = None
     while events := _events(request, query, _MOST_EVENTS, before):
         for event in events:
-            texts = map(_cell, (event.user, event.action, event.submission, event.detail))
+            texts = map(no_formula, (event.user, event.action, event.submission, event.detail))
             rows.append((event.id, event.at.isoformat(), *texts))
         before = events[-1].id
     text = csv_text(("id", "at", "user", "action", "submission", "detail"), rows)
     name = {"Content-Disposition": 'attachment; filename="audit.csv"', "Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=name)
-
-
-def _cell(text: str) -> str:
-    """A text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
 def _trail_query(request: Request) -> dict[str, str]:
@@ -165,7 +149,5 @@ def _trail_query(request: Request) -> dict[str, str]:
 
 
 def _events(request: Request, query: Mapping[str, str], limit: int, before: int | None = None) -> list[Event]:
-    asked = request.query_params.get("before", "")
-    if before is None and asked.isascii() and asked.isdigit():
-        before = int(asked[:19])
+    before = number_in(request.query_params.get("before", ""), 18) if before is None else before
     return context_of(request).store.events(limit, before, **query)

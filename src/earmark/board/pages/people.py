@@ -3,52 +3,41 @@
 from __future__ import annotations
 
 from typing import cast, get_args
-from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from earmark.board.pages.forms import Posted, form_page, on_post, redirect, signed_in
-from earmark.board.records import Role, User
+from earmark.board.pages.forms import Posted, form_page, number_in, on_post, page_of, redirect, signed_in
+from earmark.board.records import Role
 from earmark.board.refusals import Refusal
 from earmark.board.storage.accounts import PAPERS
 from earmark.board.storage.host_texts import HOST_TEXTS
 from earmark.board.storage.people import Scores
 from earmark.board.web.problems import status_of
 from earmark.board.web.requests import context_of
-from earmark.board.web.security import visitor_of
 from earmark.errors import EarmarkError
 
 router = APIRouter()
 _PER_PAGE = 100
 
 
-def _host_of(request: Request) -> User | RedirectResponse:
-    user = visitor_of(request)
-    if user is None:
-        return redirect(f"/sign-in?{urlencode({'next': request.url.path})}")
-    if not user.hosts:
-        raise Refusal("Only a host of this board may see this page.", 403)
-    return user
-
-
 @router.get("/users")
 def users_page(request: Request) -> Response:
-    user = _host_of(request)
+    user = page_of(request, "host")
     return user if isinstance(user, Response) else _users_page(request)
 
 
 def _users_page(request: Request, status: int = 200, wrong: str = "") -> Response:
-    asked, page = request.query_params.get("q", "").strip(), request.query_params.get("page", "1")
-    number = int(page) if page.isascii() and page.isdigit() and len(page) < 6 else 1
+    asked = request.query_params.get("q", "").strip()
+    page = max(1, number_in(request.query_params.get("page", ""), 5) or 1)
     everybody = [user for user in context_of(request).store.users() if user.name != PAPERS]
     words = asked.casefold()
     shown = [user for user in everybody if words in user.name.casefold() or words in user.team.casefold()]
-    first = (max(1, number) - 1) * _PER_PAGE
+    first = (page - 1) * _PER_PAGE
     return form_page(
         request, "users", status, here="users", users=shown[first : first + _PER_PAGE], total=len(shown), q=asked,
-        wrong=wrong, roles=get_args(Role), page=max(1, number), pages=-(-len(shown) // _PER_PAGE),
+        wrong=wrong, roles=get_args(Role), page=page, pages=-(-len(shown) // _PER_PAGE),
     )  # fmt: skip
 
 
@@ -84,7 +73,7 @@ def act_on_user(request: Request, posted: Posted) -> Response:
 
 @router.get("/texts")
 def texts_page(request: Request) -> Response:
-    user = _host_of(request)
+    user = page_of(request, "host")
     if isinstance(user, Response):
         return user
     return _texts_page(request, context_of(request).store.host_texts())

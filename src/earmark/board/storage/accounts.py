@@ -69,8 +69,9 @@ def current_user(connection: Connection, user: User) -> User:
     return User(*row)
 
 
-def _hashed(plain: str) -> str:
-    return hashlib.sha256(plain.encode()).hexdigest()
+def hashed(word: str) -> str:
+    """What the database keeps of a token, or of the word of a session or a feed."""
+    return hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Accounts(Part):
@@ -121,7 +122,7 @@ class Accounts(Part):
                 prefix = plain[:_PREFIX]
                 if connection.execute(select(tokens.c.id).where(tokens.c.prefix == prefix)).first() is None:
                     break
-            values = {"user_id": owner.id, "prefix": prefix, "hash": _hashed(plain), "label": kept_label}
+            values = {"user_id": owner.id, "prefix": prefix, "hash": hashed(plain), "label": kept_label}
             connection.execute(insert(tokens).values(**values, created=now()))
             record(connection, by or owner.name, "created_token", detail=f"{prefix} of {owner.name}" if by else prefix)
             return plain, Token(*connection.execute(_TOKENS.where(tokens.c.prefix == prefix)).one())
@@ -178,7 +179,7 @@ class Accounts(Part):
         held = _USERS.add_columns(tokens.c.hash, tokens.c.id.label("token"), tokens.c.revoked, tokens.c.last_used)
         held = held.join(tokens).where(tokens.c.prefix == sought(plain[:_PREFIX]))
         row = next(iter(self._rows(held)), None)
-        same = hmac.compare_digest(_hashed(plain), row.hash if row is not None else _NOBODY)
+        same = hmac.compare_digest(hashed(plain), row.hash if row is not None else _NOBODY)
         return row if same else None
 
     def events(

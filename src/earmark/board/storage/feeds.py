@@ -5,7 +5,6 @@ The database holds the word's SHA-256. A new word ends the one before; a ban and
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -13,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection, delete, insert, select
 
 from earmark.board.records import User
-from earmark.board.storage.accounts import current_user, list_limit, now, record
+from earmark.board.storage.accounts import current_user, hashed, list_limit, now, record
 from earmark.board.storage.news import systems_of
 from earmark.board.storage.tables import events, feeds, submissions, users
 from earmark.databases import Part, reading
@@ -47,7 +46,7 @@ class Feeds(Part):
         def work(connection: Connection) -> str:
             owner, word = current_user(connection, user), secrets.token_urlsafe(32)
             connection.execute(delete(feeds).where(feeds.c.user_id == owner.id))
-            connection.execute(insert(feeds).values(user_id=owner.id, hash=_hashed(word), created=now()))
+            connection.execute(insert(feeds).values(user_id=owner.id, hash=hashed(word), created=now()))
             record(connection, owner.name, "made_feed")
             return word
 
@@ -73,7 +72,7 @@ class Feeds(Part):
         of_word = (
             select(*(users.c[part.name] for part in fields(User)))
             .select_from(feeds.join(users, users.c.id == feeds.c.user_id))
-            .where(feeds.c.hash == _hashed(word), users.c.banned.is_(None))
+            .where(feeds.c.hash == hashed(word), users.c.banned.is_(None))
         )
         return next((User(*row) for row in self._rows(of_word)), None)
 
@@ -99,7 +98,3 @@ class Feeds(Part):
             )
             for row in rows
         ]  # fmt: skip
-
-
-def _hashed(word: str) -> str:
-    return hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()

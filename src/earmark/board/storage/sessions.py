@@ -5,7 +5,6 @@ The browser holds a random word, the database its SHA-256: what leaks from the d
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from dataclasses import fields
 from datetime import timedelta
@@ -13,16 +12,12 @@ from datetime import timedelta
 from sqlalchemy import Connection, delete, insert, select
 
 from earmark.board.records import User
-from earmark.board.storage.accounts import current_user, now, record
+from earmark.board.storage.accounts import current_user, hashed, now, record
 from earmark.board.storage.tables import sessions, tokens, users
 from earmark.databases import Part
 
 _MOST = 50
 """Sessions of one user; whoever opens another closes the oldest."""
-
-
-def _hashed(word: str) -> str:
-    return hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Sessions(Part):
@@ -37,8 +32,8 @@ class Sessions(Part):
             own = select(sessions.c.id).where(sessions.c.user_id == owner.id).order_by(sessions.c.id.desc())
             oldest = connection.scalars(own.offset(_MOST - 1)).all()
             connection.execute(delete(sessions).where(sessions.c.id.in_(oldest)))
-            of_token = select(tokens.c.id).where(tokens.c.user_id == owner.id, tokens.c.hash == _hashed(token))
-            values = {"hash": _hashed(word), "user_id": owner.id, "created": now()}
+            of_token = select(tokens.c.id).where(tokens.c.user_id == owner.id, tokens.c.hash == hashed(token))
+            values = {"hash": hashed(word), "user_id": owner.id, "created": now()}
             connection.execute(insert(sessions).values(**values, token_id=connection.execute(of_token).scalar_one()))
             return word
 
@@ -49,14 +44,14 @@ class Sessions(Part):
         of_word = (
             select(*(users.c[part.name] for part in fields(User)))
             .select_from(sessions.join(users, users.c.id == sessions.c.user_id).join(tokens))
-            .where(sessions.c.hash == _hashed(word), sessions.c.created >= now() - timedelta(hours=hours))
+            .where(sessions.c.hash == hashed(word), sessions.c.created >= now() - timedelta(hours=hours))
             .where(tokens.c.revoked.is_(None), users.c.banned.is_(None))
         )
         return next((User(*row) for row in self._rows(of_word)), None)
 
     def end_session(self, word: str) -> None:
         """Sign one browser out."""
-        self._write(lambda connection: connection.execute(delete(sessions).where(sessions.c.hash == _hashed(word))))
+        self._write(lambda connection: connection.execute(delete(sessions).where(sessions.c.hash == hashed(word))))
 
     def end_sessions(self, user: User) -> None:
         """Sign a user out everywhere."""

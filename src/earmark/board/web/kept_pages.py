@@ -8,13 +8,11 @@ made cost nothing. While the database does not answer, pages come from what is i
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request
@@ -28,7 +26,6 @@ from earmark.board.web.caching import Page, PageCache, answer, packed
 from earmark.board.web.security import address_of_asker
 from earmark.databases import Busy
 
-Result = TypeVar("Result")
 MAKERS = 2
 """Threads that make pages: with many, none would be finished soon, and the event loop would starve."""
 NAMES = frozenset(each.name for each in fields(BoardView)) - {"board", "plain"} | {"s", "x", "scale", "subset", "lines"}
@@ -95,15 +92,8 @@ class KeptPages:
         wait = self._work.take(asker, 0.0)
         if wait > 0:
             raise too_often("Making the pages that you asked for took all the time that one reader has for now.", wait)
-        work = partial(self._cache.fetch, key, partial(self._charged, asker, make))
+        work = partial(self._cache.fetch, key, partial(self._work.charging, asker, make))
         return await asyncio.get_running_loop().run_in_executor(self._makers, work)
-
-    def _charged(self, asker: str, make: Callable[[], Result]) -> Result:
-        began = time.thread_time()
-        try:
-            return make()
-        finally:
-            self._work.charge(asker, time.thread_time() - began)
 
 
 def with_notice(page: Page, since: datetime) -> Page:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
@@ -92,14 +91,7 @@ class Turns:
             outcome = await self._run(partial(read_sealed, question, seconds=self._lane.seconds))
             self._work.charge(asker, outcome.seconds - estimate)
             reading = outcome.reading()
-            return await self._run(partial(self._charged, asker, partial(then, reading)))
-
-    def _charged(self, asker: str, work: Callable[[], Result]) -> Result:
-        began = time.thread_time()
-        try:
-            return work()
-        finally:
-            self._work.charge(asker, time.thread_time() - began)
+            return await self._run(partial(self._work.charging, asker, partial(then, reading)))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         return await anyio.to_thread.run_sync(work, limiter=self._threads)

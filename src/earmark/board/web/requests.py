@@ -28,6 +28,7 @@ from earmark.board.records import Draft, Submission, User
 from earmark.board.refusals import NotFound, Refusal, too_often
 from earmark.board.settings import Settings, Throttle
 from earmark.board.storage import Store
+from earmark.board.storage.definitions import Version
 from earmark.board.web.caching import Page, PageCache, answer, packed
 from earmark.board.web.kept_pages import NAMES, canonical
 from earmark.board.web.lanes import LaneName, Turns, anonymous_limits
@@ -68,6 +69,14 @@ class Context:
 def context_of(request: Request) -> Context:
     context: Context = request.app.state.context
     return context
+
+
+def definition_now(context: Context, board: str) -> Version:
+    """The definition that holds on a board."""
+    version = context.store.definition(board)
+    if version is None:
+        raise NoSuchBoard(f'There is no board "{board}".')
+    return version
 
 
 def address_of(request: Request) -> str:

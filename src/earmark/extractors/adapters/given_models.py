@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, did_you_mean, strangers_code
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.mel_front_end import MelFrontEnd
-from earmark.extractors.windows import SHORTEST, clip_by_clip, cover, windows
+from earmark.extractors.windows import SHORTEST, clip_by_clip, cover, trial_noise, windows
 
 INPUT_AXES = ("batch", "channel", "time", "mel")
 OUTPUT_AXES = ("batch", "time", "feature")
@@ -170,16 +170,9 @@ class GivenModel:
     def _described(self) -> ExtractorCard:
         """What is known of the model after it has heard a second of noise; `card` of the setup says the rest."""
         rate, name = self.setup.rate, self.name
-        noise = (0.1 * np.random.default_rng(0).standard_normal(self.size or rate)).astype(np.float32)
-        try:
-            heard = self.frames(noise)
-        except EarmarkError:
-            raise
-        except Exception as error:
-            text = " ".join(str(error).split())
-            raise InputError(
-                f"{name} fails on {len(noise) / rate:g} s of sound: {type(error).__name__}: {text}"
-            ) from error
+        samples = self.size or rate
+        with strangers_code(f"{name} fails on {samples / rate:g} s of sound"):
+            heard = self.frames(trial_noise(samples))
         whole = self.size is None and len(heard) == 1
         step = (self.hop or rate) / rate
         card = ExtractorCard(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from earmark.errors import EarmarkError, InputError, UsageError, require
+from earmark.errors import InputError, UsageError, require, strangers_code
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform, as_array
 from earmark.extractors.windows import SHORTEST, cover
 from earmark.registry import load_path
@@ -33,16 +33,11 @@ class SentenceTransformersModel:
         library = require("sentence_transformers", "sentence-transformers models", "sentence-transformers")
         import sentence_transformers as _counted  # noqa: F401  (its version is part of the cache key)
 
-        try:
+        remedy = "without a connection give a folder that holds the model"
+        with strangers_code(f"sentence-transformers cannot load {name!r}", remedy):
             self._model: Any = library.SentenceTransformer(
                 name, device=device, revision=revision, local_files_only=local_files_only
             )
-        except Exception as error:
-            text = " ".join(str(error).split())[:300]
-            raise InputError(
-                f"sentence-transformers cannot load {name!r}: {type(error).__name__}: {text} "
-                "Without a connection give a folder that holds the model."
-            ) from error
         if "audio" not in self._model.modalities:
             raise UsageError(f"{name} does not take audio, only {', '.join(map(str, self._model.modalities))}.")
         processor = getattr(self._model[0], "processor", None)
@@ -125,18 +120,14 @@ def _rows(waveforms: Sequence[Waveform], shortest: int, rate: int) -> list[dict[
 
 def _load_mteb(mteb: Any, name: str, revision: str | None, device: str) -> Any:
     """The encoder that mteb knows by a name, or the one at an import path: an object, or a class as mteb calls it."""
-    try:
-        if ":" not in name:
-            return mteb.get_model(name, revision=revision, device=device)
-        encoder: Any = load_path(name, "mteb encoder")
-        return encoder(name, revision, device=device) if isinstance(encoder, type) else encoder
-    except EarmarkError:
-        raise
-    except ImportError as error:
-        raise _missing_package(name, error) from error
-    except Exception as error:
-        text = " ".join(str(error).split())
-        raise InputError(f"mteb cannot load {name!r}: {type(error).__name__}: {text}") from error
+    with strangers_code(f"mteb cannot load {name!r}"):
+        try:
+            if ":" not in name:
+                return mteb.get_model(name, revision=revision, device=device)
+            encoder: Any = load_path(name, "mteb encoder")
+            return encoder(name, revision, device=device) if isinstance(encoder, type) else encoder
+        except ImportError as error:
+            raise _missing_package(name, error) from error
 
 
 def _missing_package(name: str, error: ImportError) -> UsageError:

@@ -36,6 +36,7 @@ from earmark.extractors.adapters.given_models import Floats, GivenModel, Setup, 
 from earmark.extractors.torch_models import device_of
 from earmark.onnx_files import open_session
 from earmark.plain_yaml import load_yaml
+from earmark.wording import error_text
 from earmark.workers import thread_count
 
 
@@ -162,8 +163,7 @@ class TorchScriptModel(ModelFile):
                 warnings.simplefilter("ignore")  # newer torch advises another format, which is of no use here
                 self._module = self._torch.jit.load(str(self.file), map_location=self._device).eval()
         except Exception as error:
-            text = " ".join(str(error).split())[:200]
-            raise InputError(f"{self.file} cannot be opened as a TorchScript file: {text}.") from error
+            raise InputError(f"{self.file} cannot be opened as a TorchScript file: {error_text(error)}.") from error
         if not self.setup.layout and self.setup.front_end is not None:
             raise UsageError(
                 f"{self.file.name} does not say how it wants mel frames: give a layout such as [batch, time, mel]."

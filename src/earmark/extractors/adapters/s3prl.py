@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.errors import InputError, UsageError, did_you_mean, require, strangers_code
 from earmark.extractors.adapters.answers import is_tensor
 from earmark.extractors.adapters.layered import Floats, LayeredClips, counted_layer
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.torch_models import device_of, exact
-from earmark.extractors.windows import SHORTEST
+from earmark.extractors.windows import SHORTEST, trial_noise
 from earmark.registry import load_path
 from earmark.wording import error_text
 
@@ -57,7 +57,7 @@ class S3prlUpstream(LayeredClips):
         self.shortest = max(1, round(shortest * RATE))
         title = name.rpartition(":")[2]
         self.card = ExtractorCard(name=title, rate=RATE)
-        hidden = self.hidden(0.1 * np.random.default_rng(0).standard_normal(RATE).astype(np.float32))
+        hidden = self.hidden(trial_noise(RATE))
         self.layers = len(hidden) - 1
         self.layer = counted_layer(layer, self.layers, title)
         self.card = ExtractorCard(
@@ -101,19 +101,14 @@ def _made(name: str, given: dict[str, Any]) -> Any:
     make = load_path(name, "s3prl upstream") if ":" in name else _entry(name)
     if not callable(make):
         raise UsageError(f"{name} is not something that makes an upstream.")
-    try:
-        model = make(**given)
-    except EarmarkError:
-        raise
-    except TypeError as error:
-        raise UsageError(f"The upstream {name} cannot be made with {given}: {error_text(error)}.") from error
-    except ModuleNotFoundError as error:
-        raise UsageError(f"The upstream {name} needs a package that is not installed: {error.name}.") from error
-    except Exception as error:
-        raise InputError(
-            f"The upstream {name} cannot be made ({type(error).__name__}: {error_text(error)}): without a connection "
-            "give a checkpoint, as in s3prl:wavlm_local?ckpt=/path/to/file."
-        ) from error
+    remedy = "without a connection give a checkpoint, as in s3prl:wavlm_local?ckpt=/path/to/file"
+    with strangers_code(f"The upstream {name} cannot be made", remedy):
+        try:
+            model = make(**given)
+        except TypeError as error:
+            raise UsageError(f"The upstream {name} cannot be made with {given}: {error_text(error)}.") from error
+        except ModuleNotFoundError as error:
+            raise UsageError(f"The upstream {name} needs a package that is not installed: {error.name}.") from error
     if not all(callable(getattr(model, part, None)) for part in ("forward", "eval", "to", "parameters")):
         raise UsageError(f"{name} makes {type(model).__name__}, not a network of torch: s3prl's upstreams are one.")
     return model

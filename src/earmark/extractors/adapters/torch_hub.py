@@ -26,10 +26,11 @@ from urllib.error import URLError
 
 import numpy as np
 
-from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require
+from earmark.errors import EarmarkError, InputError, UsageError, did_you_mean, require, strangers_code
 from earmark.extractors.adapters.answers import chosen_output
 from earmark.extractors.adapters.given_models import Floats, GivenModel, Setup, Shape, setup_from
 from earmark.extractors.torch_models import device_of, exact
+from earmark.extractors.windows import trial_noise
 from earmark.wording import error_text
 
 METHOD = "extract_features"
@@ -156,17 +157,12 @@ class TorchHubModel(GivenModel):
             self.frame_rate = float(grown) or None
 
     def _heard(self, samples: int) -> Any:
-        noise = (0.1 * np.random.default_rng(0).standard_normal(samples)).astype(np.float32)
-        try:
-            return self.call(self.given(noise))
-        except EarmarkError:
-            raise
-        except Exception as error:
-            seconds, why = samples / self.setup.rate, f"{type(error).__name__}: {error_text(error)}"
-            raise InputError(
-                f"{self.name} fails on {seconds:g} s of sound ({why}): give seconds where it hears one length only, "
-                "layout where it takes other axes than [batch, time], or method where something else is meant."
-            ) from error
+        remedy = (
+            "give seconds where it hears one length only, layout where it takes other axes than [batch, time], or "
+            "method where something else is meant"
+        )
+        with strangers_code(f"{self.name} fails on {samples / self.setup.rate:g} s of sound", remedy):
+            return self.call(self.given(trial_noise(samples)))
 
 
 def parse_source(spec: str) -> Source:

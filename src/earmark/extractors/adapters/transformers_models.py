@@ -15,16 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from earmark.errors import EarmarkError, InputError, UsageError, require
+from earmark.errors import InputError, UsageError, require, strangers_code
 from earmark.extractors.adapters.answers import chosen_output
 from earmark.extractors.adapters.layered import Floats, LayeredClips, counted_layer
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.pretrained import library_quiet
 from earmark.extractors.torch_models import device_of, exact
-from earmark.extractors.windows import SHORTEST
-from earmark.wording import error_text
+from earmark.extractors.windows import SHORTEST, trial_noise
 
 
 class TransformersModel(LayeredClips):
@@ -96,14 +93,8 @@ class TransformersModel(LayeredClips):
         return [_frames(values, self.card.name) for values in chosen]
 
     def _first_heard(self, samples: int) -> Sequence[Any]:
-        noise = (0.1 * np.random.default_rng(0).standard_normal(samples)).astype(np.float32)
-        try:
-            return self.hidden(noise)
-        except EarmarkError:
-            raise
-        except Exception as error:
-            why = f"{type(error).__name__}: {error_text(error)}"
-            raise InputError(f"{self.card.name} fails on {samples / self.rate:g} s of sound: {why}.") from error
+        with strangers_code(f"{self.card.name} fails on {samples / self.rate:g} s of sound"):
+            return self.hidden(trial_noise(samples))
 
 
 def _frames(values: Any, name: str) -> Any:
@@ -148,8 +139,5 @@ def _refuse_unasked_code(name: str, trusted: bool, where: dict[str, Any]) -> Non
 
 
 def _opened(kind: Any, name: str, where: dict[str, Any]) -> Any:
-    try:
-        with library_quiet():
-            return kind.from_pretrained(name, **where)
-    except Exception as error:
-        raise InputError(f"transformers cannot open {name} ({type(error).__name__}: {error_text(error)}).") from error
+    with strangers_code(f"transformers cannot open {name}"), library_quiet():
+        return kind.from_pretrained(name, **where)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from earmark.errors import EarmarkError, InputError, UsageError, require
+from earmark.errors import InputError, UsageError, require, strangers_code
 from earmark.extractors.contract import ExtractorCard, Frames, Waveform
 from earmark.extractors.torch_models import device_of, exact
 from earmark.extractors.windows import SHORTEST, clip_by_clip, cover
@@ -64,14 +64,11 @@ class XaresEncoder:
         self._check_answer()
 
     def _made(self, kind: Any, given: dict[str, Any]) -> Any:
-        try:
-            return kind(**given)
-        except EarmarkError:
-            raise
-        except TypeError as error:
-            raise UsageError(f"{self.name} cannot be made with {given}: {error_text(error)}.") from error
-        except Exception as error:
-            raise InputError(f"{self.name} cannot be made: {type(error).__name__}: {error_text(error)}.") from error
+        with strangers_code(f"{self.name} cannot be made"):
+            try:
+                return kind(**given)
+            except TypeError as error:
+                raise UsageError(f"{self.name} cannot be made with {given}: {error_text(error)}.") from error
 
     def _refuse_others(self) -> None:
         """The checker's rules on what an encoder is."""
@@ -88,14 +85,8 @@ class XaresEncoder:
     def _check_answer(self) -> None:
         """The checker's rules on what an encoder says of two clips of noise."""
         noise = np.random.default_rng(0).standard_normal(CHECKED).astype(np.float32)
-        try:
+        with strangers_code(f"{self.name} fails on two clips of {CHECKED[1]} samples"):
             answer = self._answer(noise)
-        except EarmarkError:
-            raise
-        except Exception as error:
-            raise InputError(
-                f"{self.name} fails on two clips of {CHECKED[1]} samples: {type(error).__name__}: {error_text(error)}."
-            ) from error
         if answer.shape[0] != CHECKED[0] or answer.shape[2] != self.card.dimension:
             raise InputError(
                 f"{self.name} answers {CHECKED[0]} clips with {list(answer.shape)}, not [{CHECKED[0]}, T, "

@@ -46,7 +46,6 @@ from earmark.workers import thread_count
 
 __all__ = ["TESTS", "RealCell", "RealCurve", "RealSanity", "RealSet", "RealTest", "judge_curve", "sanity_on_real"]
 
-Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Outcome = Literal["T", "F"]
 

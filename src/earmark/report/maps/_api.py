@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.data import check_ids, check_vectors, kept_for_reading
+from earmark.evaluation.data import check_ids, check_vectors, texts_of_rows
 from earmark.evaluation.options import Options, as_names, byte_count, whole
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
@@ -22,7 +22,6 @@ from earmark.report.maps._sounds import BUDGET, Sounds, embedded, files_of, link
 from earmark.report.maps.content import ClipTable, Fetch, MapContent
 from earmark.report.maps.page import render_map
 from earmark.vectors.frames import columns_taken, is_frame, read_frame
-from earmark.vectors.texts import column_texts
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -168,13 +167,5 @@ def _rows_of(
     count = len(values)
     named = check_ids(ids, count)
     names = [str(row) for row in range(count)] if named is None else list(named)
-    return values, names, _texts(labels, count, "labels") or [None] * count, _texts(groups, count, "groups"), notes
-
-
-def _texts(given: Any, count: int, what: str) -> list[str | None] | None:
-    if given is None:
-        return None
-    texts = column_texts(kept_for_reading(given))
-    if len(texts) != count:
-        raise InputError(f"There are {count} vectors and {len(texts)} {what}: they must pair up one to one.")
-    return texts
+    texts = texts_of_rows(labels, count, "labels") or [None] * count
+    return values, names, texts, texts_of_rows(groups, count, "groups"), notes

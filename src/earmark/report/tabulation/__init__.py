@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from earmark.errors import UsageError, did_you_mean, quoted
+from earmark.errors import UsageError, absent, did_you_mean, quoted
 from earmark.report._score_tables import score_table
 from earmark.report.tabulation.chance import chance_tables
-from earmark.report.tabulation.choice import KINDS, Choice, absent
+from earmark.report.tabulation.choice import KINDS, Choice
 from earmark.report.tabulation.grid import GridColumn, chosen_lines, shown_lines
 from earmark.report.tabulation.means import chosen_metrics, codec_table, full_tables, main_table
 from earmark.report.tabulation.parts import class_tables, group_tables

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from earmark.errors import UsageError, did_you_mean, quoted
+from earmark.errors import UsageError, absent, did_you_mean
 from earmark.scores.metrics import named
-from earmark.wording import first_of
 
 KINDS = {
     "main": "means over sets of subsets, with margins (VocSim's Table 2)",
@@ -128,9 +127,3 @@ def pick(wanted: Sequence[str], present: Sequence[str], what: str, source: str) 
             raise UsageError(absent(name, present, what, source))
         found |= dict.fromkeys(fitting)
     return list(found)
-
-
-def absent(name: str, present: Sequence[str], what: str, source: str) -> str:
-    """A sentence about a name that a source does not have."""
-    shown = first_of(present, 8) or "none"
-    return f"{source} has no {what} {quoted(name)}; it has {shown}.{did_you_mean(name, present)}"

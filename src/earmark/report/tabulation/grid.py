@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from earmark.errors import InputError, UsageError
+from earmark.errors import InputError, UsageError, absent
 from earmark.report.metric_text import facts
 from earmark.report.score_index import different_clips
-from earmark.report.tabulation.choice import Choice, absent
+from earmark.report.tabulation.choice import Choice
 from earmark.report.tabulation.draws import different_draws, draws_said
 from earmark.report.tabulation.sources import Configuration, TableSource, configuration
 from earmark.scores import WITH_VALUE, Row

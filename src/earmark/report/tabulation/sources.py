@@ -22,12 +22,12 @@ from earmark import published
 from earmark.analysis.sources import PREFIX, open_scores
 from earmark.codecs.runs.folder import KIND as CODEC_KIND
 from earmark.codecs.runs.folder import read_cards
-from earmark.errors import InputError, UsageError
+from earmark.errors import InputError, UsageError, absent
 from earmark.places import locate
 from earmark.report.content import SubsetFacts
 from earmark.report.facts import match_facts, printed_facts, read_facts, recorded_facts
 from earmark.report.score_index import Subset
-from earmark.report.tabulation.choice import REST, Choice, absent, pick
+from earmark.report.tabulation.choice import REST, Choice, pick
 from earmark.runs.folder import read_record
 from earmark.scores import VOCSIM_SUBSETS, Row, Scores
 from earmark.scores.rows import distinct
