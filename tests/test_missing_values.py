@@ -118,8 +118,14 @@ def test_masked_vectors_are_not_read_through_the_mask(vectors: Any) -> None:
 
 
 def test_labels_of_two_dimensions_are_refused(vectors: Any) -> None:
-    for labels in (np.zeros((N, 2)), np.ma.zeros((N, 2)), pandas.DataFrame({"a": CODES, "b": CODES})):
+    for labels in (np.full((N, 2), 2.0), np.ma.ones((N, 2)) * 3, pandas.DataFrame({"a": CODES, "b": CODES})):
         with pytest.raises(InputError, match="Labels have 2 dimensions"):
+            earmark.evaluate(vectors, labels)
+
+
+def test_a_table_of_labels_in_which_nobody_has_one_is_refused(vectors: Any) -> None:
+    for labels in (np.zeros((N, 2)), np.ma.zeros((N, 2))):
+        with pytest.raises(InputError, match="there are no pairs that share one"):
             earmark.evaluate(vectors, labels)
 
 

@@ -67,11 +67,17 @@ def progress_bar(progress: Progress, total: float | None, title: str, unit: str 
 
 def _bar_for(terminal: bool) -> tuple[Any, bool]:
     """The kind of bar, and whether it is redrawn in its place: on a terminal, and in a notebook that has widgets."""
-    if "ipykernel" in sys.modules and not terminal:
+    if _in_kernel() and not terminal:
         with suppress(ImportError):
             import_module("ipywidgets")
             return import_module("tqdm.notebook").tqdm, True
     return import_module("tqdm").tqdm, terminal
+
+
+def _in_kernel() -> bool:
+    """Whether a notebook runs this; a kernel's package may be loaded by others too."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return getattr(shell, "kernel", None) is not None
 
 
 def tracked(

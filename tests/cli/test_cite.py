@@ -51,13 +51,13 @@ def test_the_record_has_versions_of_what_was_loaded(folder: Path) -> None:
 
 
 def test_the_command_is_recorded_without_keys(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from earmark.representations._record import _command
+    from earmark.runs.folder import command_line
 
     monkeypatch.setattr(
         "sys.argv", ["/bin/earmark", "run", "--corpus", "my sounds", "--out", "https://x.org/a.csv?sig=pw"]
     )
-    assert _command().startswith("earmark run --corpus 'my sounds'")
-    assert "pw" not in _command()
+    assert command_line().startswith("earmark run --corpus 'my sounds'")
+    assert "pw" not in command_line()
 
 
 def test_weights_inside_packages_are_named_by_their_hash(tmp_path: Path) -> None:

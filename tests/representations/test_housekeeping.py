@@ -100,12 +100,12 @@ def test_a_pipe_with_the_name_of_a_sound_does_not_stop_a_run(tmp_path: Path) -> 
 
 
 def test_a_model_that_ends_the_program_is_a_failed_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "leaving.py").write_text(
+    (tmp_path / "leaving_early.py").write_text(
         "import sys\n\nclass Leaver:\n    rate = 16000\n\n    def extract(self, waveforms):\n        sys.exit(3)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     quick = {"steps": ["prepare", "embed", "evaluate"]}
-    result = earmark.run(settings(tmp_path / "run", "leaving:Leaver", **quick))
+    result = earmark.run(settings(tmp_path / "run", "leaving_early:Leaver", **quick))
     row = result.scores.row("P@1")
     assert row.status == "failed"
     assert "it ended the program (exit status 3)" in row.reason

@@ -39,7 +39,7 @@ VERBS = {
     "codec": ("earmark.cli.codec", "what codecs keep of a sound, and at what rate: list, run, compare"),
     "codecs": ("earmark.cli.codecs", "the codecs, with rate, delay, licence and what they need"),
     "report": ("earmark.cli.report", "rebuild the tables, figures and HTML page of a run"),
-    "map": ("earmark.cli.map", "a map to listen through: click a clip, hear it, see its true neighbours"),
+    "map": ("earmark.cli.maps", "a map to listen through: click a clip, hear it, see its true neighbours"),
     "tables": ("earmark.cli.tables", "scores or a run -> tables for a paper, as text, Markdown, LaTeX or CSV"),
     "figures": ("earmark.cli.figures", "the papers' figures, from any score table, run or printed results"),
     "analyze": ("earmark.cli.analyze", "a table of scores -> which datasets are redundant, which to run first"),

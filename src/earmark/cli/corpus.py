@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from earmark.atomic import write_whole
-from earmark.cli import flags, options
+from earmark.cli import options
 from earmark.cli.columns import add_columns, columns_of
 from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.options import Options
 from earmark.places import locate
 from earmark.tables import MISSING, aligned, write_csv
 from earmark.vectors.class_samples import MEANING
@@ -52,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
             )
             add_columns(action)
-            flags.add_flags(action, Options, ("label_separator",))
+            action.add_argument(
+                "--label-separator", metavar="SIGN",
+                help="what stands between the labels of a clip that has several, as in wren;owl",
+            )  # fmt: skip
         if writes:
             action.add_argument("--into", metavar="DIR", required=True, help="folder to write; it is made if need be")
         return action

@@ -5,6 +5,7 @@ A PNG of 1200 × 630 pixels, since sites that preview links read no SVG.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from io import BytesIO
@@ -34,7 +35,6 @@ _SECONDS = 600
 _EDGE, _TOP, _STEP = 64, 222, 64
 _NAMES, _BARS, _BAR_LENGTH = 150, 640, 330
 _PAPER, _INK, _SOFT, _BAR, _BEST, _LINE = "#ffffff", "#16202a", "#4d5b68", "#8fb3d4", "#2f7d68", "#16202a"
-_DEJAVU = Path("/usr/share/fonts/truetype/dejavu")
 
 
 def board_picture(reader: Reader, board: str, items: Items = ()) -> Page:
@@ -122,6 +122,8 @@ def _font(size: int, bold: bool) -> Any:
 
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     spec = find_spec("matplotlib")
-    folders = [Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf"] if spec and spec.origin else []
-    file = next((folder / name for folder in (*folders, _DEJAVU) if (folder / name).is_file()), None)
-    return ImageFont.truetype(str(file), size) if file else ImageFont.load_default(size)
+    packaged = str(Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf" / name) if spec and spec.origin else name
+    for file in (packaged, name):  # a bare name is looked for where the system keeps its fonts
+        with suppress(OSError):
+            return ImageFont.truetype(file, size)
+    return ImageFont.load_default(size)

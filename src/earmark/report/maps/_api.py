@@ -116,6 +116,11 @@ def map_clips(
         memory: Budget for tiles of distances.
         threads: How many at once; None: as many as there are cores.
         progress: Show bars on stderr.
+
+    Returns:
+        The map: `save("map.html")` writes it as one file.
+
+    >>> earmark.map_clips(vectors, labels, audio="recordings").save("map.html")
     """
     values, names, texts, own_groups, notes = _rows_of(vectors, labels, groups, ids)
     found, remarks = clips_of(audio, names)
