@@ -214,8 +214,9 @@ _RATES = {f"EARMARK_BOARD_{name.upper()}_PER_MINUTE": name for name in _RATED}
 
 
 OWN_NAMES = frozenset(
-    "about audit audit.csv b blind contact corrections drafts feed feed.atom feeds healthz how-to-submit imprint metrics "
-    "mine moderate privacy readyz rules sign-in sign-out sign-up static submissions submit texts tokens users v1".split()
+    "about audit audit.csv b blind contact corrections drafts feed feed.atom feeds healthz how-to-submit "
+    "imprint metrics mine moderate privacy readyz rules sign-in sign-out sign-up static submissions "
+    "submit texts tokens users v1".split()
 )
 """What addresses of the board begin with: under such a path nobody could tell them from the path."""
 _PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")
