@@ -168,7 +168,8 @@ def _hints(
     if confined:
         yield (
             f"all clips of {counted(len(confined), 'class')} are of one group ({first_of(confined, 4)}): among all "
-            "clips, a model that hears the group (speaker, bird, recording) can score as high as one that hears the label"
+            "clips, a model that hears the group (speaker, bird, recording) can score as high as one that hears the "
+            "label"
         )
     if groups and len(groups) == groups.total() > 1:
         yield "every clip has a group of its own, which says nothing: name another column with --group-column"
