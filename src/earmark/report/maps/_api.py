@@ -117,6 +117,11 @@ def map_clips(
         memory: Budget for tiles of distances.
         threads: How many at once; None: as many as there are cores.
         progress: Show bars on stderr.
+
+    Returns:
+        The map: it shows itself at the end of a cell, and `save("map.html")` writes it.
+
+    >>> map_clips(np.eye(4), ["wren", "wren", "owl", "owl"], system="one-hot", sounds="none").save("map.html")
     """
     values, names, texts, own_groups, notes = _rows_of(vectors, labels, groups, ids)
     found, remarks = clips_of(audio, names)
