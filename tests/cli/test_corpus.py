@@ -71,6 +71,28 @@ def test_describe(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert [row["id"] for row in shown["unreadable"]] == ["two words/empty.wav", "two words/text.wav"]
 
 
+def test_describe_tells_of_broken_files_and_lengths_on_its_result(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["corpus", "describe", str(folder), "--no-dri", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "2 clips cannot be read, and a run would leave out: two words/empty.wav, two words/text.wav\n" in out
+    assert "labels: 3 (two words: 8, Kohlmeise ♀: 6, single: 2)" in out
+    assert "median 0.25 s, shortest 0.01 s, longest 0.25 s" in out
+
+
+def test_subset_chooses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["synth:tiny", "--subset", "SYN-BC", "--quiet"]
+    assert cli.main(["corpus", "describe", *words, "--no-dri"]) == 0
+    out = capsys.readouterr().out
+    assert "SYN-BC" in out
+    assert "SYN-HW" not in out
+    assert cli.main(["corpus", "export", *words, "--into", str(tmp_path / "calls")]) == 0
+    assert "54 clips" in capsys.readouterr().out
+    assert cli.main(["corpus", "describe", "synth:tiny", "--subset", "SYN-BX"]) == 2
+    assert 'Did you mean "SYN-B' in capsys.readouterr().err
+
+
 def test_describe_draws(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="draws figures")
     assert (

@@ -59,6 +59,17 @@ def test_files_captions_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert "**dtw.** What re-ranking" in captions
 
 
+def test_scores_and_lift_have_their_numbers_too(capsys: pytest.CaptureFixture[str]) -> None:
+    chance = {"baseline": 0.2, "lift": 0.3, "low": 0.4, "high": 0.7, "distance": "cosine", "metric": "P@1"}
+    rows = [Row(system=name, subset=at, value=0.5, **chance) for name in ("a", "b") for at in ("x", "y")]  # type: ignore[arg-type]
+    Scores(tuple(rows)).write(Path("scores.csv"))
+    assert main("figures scores.csv --figure scores,lift --into numbers --quiet".split()) == 0
+    for name in ("scores-P_1.csv", "lift-P_1.csv"):
+        lines = list(csv.DictReader((Path("numbers") / name).open()))
+        assert {(line["system"], line["subset"]) for line in lines} == {(row.system, row.subset) for row in rows}
+        assert [float(line["value"]) - float(line["baseline"]) for line in lines] == pytest.approx([0.3] * 4)
+
+
 def test_one_figure_into_one_file_and_the_same_from_python() -> None:
     assert main("figures published:vocsim-dtw --figure dtw --out dtw.svg --quiet".split()) == 0
     (drawing,) = draw_figures("published:vocsim-dtw", figure="dtw", out="again.svg")

@@ -63,6 +63,23 @@ def test_hints() -> None:
     assert not any("several" in hint for hint in outlook(("dog, small", "1"), ("cat", "1")).hints)
     assert "1 class of fewer than 2 clips" in outlook(("a", "1"), ("a", "1"), ("b", "1")).hints[0]
     assert "group of its own" in outlook(("a", "1"), ("a", "2")).hints[-1]
+    assert "--labels-from" in outlook(("a", None), ("a", None), ("b", None), ("b", None)).hints[-1]
+
+
+def test_labels_that_are_of_one_group_are_named() -> None:
+    """A score among all clips would then be as high for a model that hears the speaker alone."""
+    confined = outlook(("a", "1"), ("a", "1"), ("b", "2"), ("b", "2"), ("c", "3")).hints[-1]
+    assert confined.startswith("all clips of 2 classes are of one group (a, b): ")
+    partly = outlook(("a", "1"), ("a", "2"), ("b", "1"), ("b", "1")).hints
+    assert [hint.partition(":")[0] for hint in partly] == ["all clips of 1 class are of one group (b)"]
+    assert not outlook(("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")).hints
+    assert not outlook(("a", "1"), ("a", "1"), ("b", "1"), ("b", "1")).hints
+
+
+def test_clips_that_cannot_be_read_count_nowhere() -> None:
+    clips = [Clip(f"{k}", label="ab"[k % 2], path=f"{k}.wav") for k in range(4)]
+    (found,) = outlooks(Corpus(CorpusCard("x"), clips), unreadable=["1"])
+    assert (found.clips, found.labels, found.all.possible) == (3, {"a": 2, "b": 1}, False)
 
 
 def test_describe_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,11 +79,23 @@ def test_a_model_card_keeps_all_but_its_results(table: Path, tmp_path: Path, exp
         "high": 87.5,
         "level": 0.95,
         "n": 40,
+        "baseline": 25.0,
+        "p_value": 0.01,
     }
     assert values["dawn", "hub_ratio"].metric_value == 2.5
     assert len(values) == 3
     assert export(*words)[0] == 0
     assert card.read_bytes().decode() == text  # again: nothing is doubled
+
+
+def test_earlier_results_that_an_export_has_no_more_are_named(table: Path, tmp_path: Path, export: Export) -> None:
+    card = tmp_path / "README.md"
+    words = (table, "--as", "hf", "--systems", "wren", "--into", tmp_path, "--card", card)
+    assert "earlier result" not in export(*words)[2]
+    assert (
+        "README.md keeps 1 earlier result of Earmark that this export has not (hub_ratio, cosine on dawn)"
+        in (export(*words, "--metrics", "P@1")[2])
+    )
 
 
 def test_results_of_others_stay_in_the_card(table: Path, tmp_path: Path, export: Export) -> None:

@@ -233,11 +233,10 @@ def test_a_repository_from_torch_hubs_cache_needs_no_connection(here: Path, monk
         assert made.extract([sound(8000, 1.0)])[0].values.shape == (48, 4)
         for name in ("tiny_net",):
             del sys.modules[name]
-    with pytest.raises(UsageError, match=r"else/where is not among the .*say torchhub:else/where:tiny\?trust=true"):
-        open_extractor("torchhub:else/where:tiny")
-    with pytest.raises(
-        InputError, match=r"else/where is not in torch.hub's cache .* or give a folder, as in torchhub:"
-    ):
+    for spec in ("else/where:tiny", "else/where:v1.2:tiny"):  # the remedy keeps the branch or tag that was named
+        with pytest.raises(UsageError, match=rf"else/where is not among the .* as in torchhub:{spec}\?trust=true"):
+            open_extractor(f"torchhub:{spec}?rate=8000")
+    with pytest.raises(InputError, match=r"else/where is not in torch.hub's cache .* give its folder, as in torchhub:"):
         open_extractor("torchhub:else/where:tiny?trust=true")
     (here / "torch" / "hub" / "trusted_list").write_text("known_friend\n")
     with pytest.raises(InputError, match=r"known/friend is not in torch.hub's cache"):

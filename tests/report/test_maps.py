@@ -165,6 +165,11 @@ def test_the_same_input_gives_the_same_page() -> None:
     assert len(pages) == 1
 
 
+def test_the_page_names_the_vectors_it_shows_where_there_is_no_menu_of_them() -> None:
+    vectors, labels, _ = clouds(20)
+    assert " labels · mfcc · cosine · " in map_clips(vectors, labels, system="mfcc", sounds="none").html
+
+
 # --- odd input --------------------------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,22 @@ def test_over_several_subsets_both_champions_are_named_with_both_means() -> None
     assert "The best one changes on digits and words." in said
 
 
+def table(**values: tuple[float, ...]) -> list[Row]:
+    return [row(name, value, subset=f"s{k}") for name, own in values.items() for k, value in enumerate(own)]
+
+
+def test_a_best_value_that_several_have_is_nobodys_win() -> None:
+    shared = opening(table(logmel=(1.0, 0.87), mfcc=(1.0, 0.94)))
+    assert "mfcc · cosine has the best value on both subsets (97.0 % averaged over 2 subsets" in shared
+    assert ", 1 of them shared with others." in shared
+    assert "logmel" not in shared.partition("shared with others.")[0]
+    alone = opening(table(logmel=(0.9, 0.87), mfcc=(1.0, 0.94)))
+    assert "mfcc · cosine does best on both subsets (97.0 %" in alone
+    apart = opening(table(a=(0.9, 0.9, 0.3, 0.3), b=(0.1, 0.1, 0.8, 0.8), c=(0.85, 0.85, 0.7, 0.7)))
+    assert "c · cosine does best on the whole" in apart
+    assert "; a · cosine and b · cosine have the best value on 2 of 4 subsets each." in apart
+
+
 def test_a_subset_without_groups_is_answered_over_all_pairs_and_said_so() -> None:
     rows = [*DIGITS, row("mfcc", 0.5, subset="rain"), row("birdnet", 0.4, subset="rain")]
     said = opening(rows)

@@ -297,6 +297,18 @@ def test_sets_of_ones_own_and_their_means() -> None:
     assert few.names == ["system", "three", "one", "Avg (hard)", "Avg (easy)"]
 
 
+def test_captions_say_what_intervals_are_and_name_sets_of_one_subset() -> None:
+    held = {"low": 0.4, "high": 0.6, "interval": "jackknife", "unit": "clip"}
+    rows = Scores(tuple(score("a", subset, 0.5, **held) for subset in ("x", "y", "z")))
+    own = "95 % interval, from leaving out each clip"
+    alone = tabulate(rows, sets=["words=x", "y=y"]).tables[0].title
+    assert alone.startswith("Subsets x (words) and y.")
+    assert alone.endswith(f"±: margin of the {own}.")
+    assert tabulate(rows, sets=["words=x", "rest=*"]).tables[0].title.startswith("Means over 1 words and 2 rest")
+    assert f"[ ]: {own}; of means, with" in tabulate(rows, "full", interval="ends").tables[0].title
+    assert "interval" not in tabulate(rows, "full").tables[0].title
+
+
 def test_best_and_second_are_marked_among_what_can_be_compared() -> None:
     (table,) = tabulate(ROWS, "full", second=True)
     columns = list(zip(*(row[2:] for row in table.rows), strict=True))

@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,10 @@ from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
 from earmark.places import locate
+from earmark.runs.config import CorpusEntry
 from earmark.tables import MISSING, aligned, write_csv
 from earmark.vectors.class_samples import MEANING
+from earmark.wording import counted
 
 if TYPE_CHECKING:
     from earmark.corpora.recordings.catalogue import Part
@@ -34,6 +37,7 @@ EXAMPLES = """examples:
   earmark corpus describe digits/ --labels-from "{label}_{group}_{take}.wav" --no-dri
   earmark corpus prepare raw/manifest.csv --subset-rule BS5 --into canary/
   earmark corpus export vocsim:BS1 --into bs1/
+  earmark corpus export synth:tiny --subset SYN-BC --into calls/
   earmark corpus export recordings/ --sample 50x5 --into small/
 """
 
@@ -50,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
             )
+            flags.add_flags(action, CorpusEntry, ("subset",))
             add_columns(action)
             action.add_argument(
                 "--label-separator", metavar="SIGN",
@@ -194,7 +199,7 @@ def _fetch(args: argparse.Namespace) -> int:
 
 
 def _describe(args: argparse.Namespace) -> int:
-    from earmark.corpora.describe import copies_text, describe, draw, table
+    from earmark.corpora.describe import copies_text, describe, draw, lengths_text, table, unreadable_text
     from earmark.corpora.outlook import outlook_text, outlooks
 
     options.check_out(args)
@@ -202,7 +207,8 @@ def _describe(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.out} cannot be written: give a name that ends in .csv or .json.")
     corpus = _opened(args)
     found = describe(corpus, dri=not args.no_dri, threads=args.threads, progress=not args.quiet)
-    rows, outlook = found.as_dicts(), outlooks(corpus, args.label_separator or "")
+    rows = found.as_dicts()
+    outlook = outlooks(corpus, args.label_separator or "", {name for name, _ in found.unreadable})
     if args.out and locate(args.out).suffix.lower() == ".csv":
         write_csv(locate(args.out), list(rows[0]) if rows else [], rows)
     elif args.out:
@@ -217,7 +223,8 @@ def _describe(args: argparse.Namespace) -> int:
                                      for name, sets in found.copies.items() for one in sets]},
                          ensure_ascii=False, indent=2))  # fmt: skip
     else:
-        sys.stdout.write(table(found.rows) + copies_text(found) + outlook_text(outlook))
+        remarks = unreadable_text(found) + copies_text(found) + lengths_text(found)
+        sys.stdout.write(table(found.rows) + remarks + outlook_text(outlook))
     if not args.quiet:
         _list_failures(found.unreadable, "could not be read")
         for written in (args.out, args.figure):
@@ -282,9 +289,14 @@ def _folder(into: str) -> Path:
 
 
 def _opened(args: argparse.Namespace) -> Corpus:
+    from earmark.corpora.subsets import choose_subsets
+
     corpus = open_corpus(
         args.spec, **columns_of(args), label_separator=args.label_separator, needs_labels=args.action == "prepare"
     )
+    if args.subset:
+        chosen = choose_subsets(corpus, args.subset)
+        corpus = replace(corpus, clips=[clip for clips in chosen.values() for clip in clips])
     if getattr(args, "sample", None):
         corpus = corpus.sampled(args.sample, args.seed or 0)
     if not args.quiet:
@@ -295,7 +307,7 @@ def _opened(args: argparse.Namespace) -> Corpus:
 
 def _list_failures(failed: list[tuple[str, str]], what: str, most: int = 5) -> None:
     if failed:
-        print(f"note: {len(failed):,} clips {what}:", file=sys.stderr)
+        print(f"note: {counted(len(failed), 'clip')} {what}:", file=sys.stderr)
         for _, reason in failed[:most]:
             print(f"  {reason}", file=sys.stderr)
         if len(failed) > most:

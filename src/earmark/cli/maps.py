@@ -25,6 +25,7 @@ from earmark.report.maps._building import MOST, NEIGHBOURS, PROJECTIONS
 from earmark.report.maps._sounds import parse_sounds
 from earmark.representations.maps import map_run
 from earmark.vectors.birdnet_files import birdnet_files
+from earmark.wording import counted
 
 EXAMPLES = """examples:
   earmark map my-run --out map.html
@@ -99,8 +100,9 @@ def run(args: argparse.Namespace) -> int:
         for note in made.notes:
             print(f"note: {note}", file=sys.stderr)
     size = "" if is_remote(target) else f", {target.stat().st_size / 1e6:.1f} MB"
-    views = f", {len(made.content.views)} views" if len(made.content.views) > 1 else ""
-    print(f"{args.out}: {len(made.content.clips)} clips{views}{size}")
+    views = made.content.views
+    shown = views[0].title if len(views) == 1 else counted(len(views), "view")
+    print(f"{args.out}: {counted(len(made.content.clips), 'clip')}, {shown}{size}")
     return 0
 
 

@@ -29,6 +29,7 @@ examples:
   earmark tables run
   earmark tables run --metrics P@1,GSR --distances cosine --top 10 --second --out main.tex
   earmark tables run --kind full --metrics P@1 --subsets SYN-BS,SYN-HW --interval ends
+  earmark tables run --metrics P@1,P@5,GSR --set words=SYN-HW --set calls=SYN-BC --out two.tex
   earmark tables run --kind chance,subsets --out tables.md
   earmark tables scores.csv --set blind=HU3,HU4 --set "public=*" --one-per-system
   earmark tables run --rename "mfcc=MFCC" --rename "logmel flatten=Log-Mel" --format latex --label tab:main

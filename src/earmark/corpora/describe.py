@@ -23,12 +23,13 @@ from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.copies import CopySet, find_copies
 from earmark.errors import EarmarkError, InputError, UsageError, require
 from earmark.tables import MISSING, aligned
-from earmark.wording import counted
+from earmark.wording import counted, first_of
 
 RATE = 16_000
 _FRAME, _HOP = 480, 240
 _SILENCE = 1e-12
-_NAMED = 5  # sets of copies that are named
+_NAMED = 5  # sets of copies, and clips that cannot be read, that are named
+_UNLIKE = 10  # a length so many times the median, or the median so many times a length, is worth a line
 _BLUE, _SAND = "#4477AA", "#CCBB44"
 
 
@@ -176,6 +177,29 @@ def copies_text(description: Description) -> str:
                 line += f", {counted(row.under_several_labels, 'sound')} under more than one label"
             more = "; ..." if len(sets) > _NAMED else ""
             lines.append(f"{line}: {'; '.join(copies.text for copies in sets[:_NAMED])}{more}\n")
+    return "".join(lines)
+
+
+def unreadable_text(description: Description) -> str:
+    """A line for the clips that cannot be read, and the first of them. Nothing where all can."""
+    broken = [name for name, _ in description.unreadable]
+    if not broken:
+        return ""
+    return f"{counted(len(broken), 'clip')} cannot be read, and a run would leave out: {first_of(broken, _NAMED)}\n"
+
+
+def lengths_text(description: Description) -> str:
+    """A line for each subset whose shortest or longest clip is far from its median, which a mean does not show."""
+    lines = []
+    for row in description.rows:
+        if row.shortest is None or row.longest is None:
+            continue
+        median = float(np.median(description.durations[row.subset]))
+        if row.longest > _UNLIKE * median or median > _UNLIKE * row.shortest:
+            lines.append(
+                f"{row.subset or '(all)'}: clips differ much in length (median {median:.3g} s, shortest "
+                f"{row.shortest:.3g} s, longest {row.longest:.3g} s), and a model may tell them apart by that\n"
+            )
     return "".join(lines)
 
 

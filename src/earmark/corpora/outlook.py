@@ -1,12 +1,12 @@
 """A look before the work: what a run would take for labels and groups, what it could measure, and what to change.
 
-Nothing is decoded: labels, groups and paths say it all.
+Nothing is decoded: labels, groups and paths say it all, and the caller which clips cannot be read.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from earmark.corpora.clips import Clip, Corpus
@@ -55,9 +55,16 @@ class Outlook(NamedTuple):
         yield from (f"hint: {hint}" for hint in self.hints)
 
 
-def outlooks(corpus: Corpus, label_separator: str = "") -> list[Outlook]:
-    """The outlook of every subset; with a separator, of clips that may have several labels."""
-    return [_outlook(name, clips, label_separator) for name, clips in corpus.subsets().items()]
+def outlooks(corpus: Corpus, label_separator: str = "", unreadable: Collection[str] = ()) -> list[Outlook]:
+    """The outlook of every subset; with a separator, of clips that may have several labels.
+
+    Clips whose id is among `unreadable` count nowhere: a run would leave them out.
+    """
+    broken = frozenset(unreadable)
+    return [
+        _outlook(name, [clip for clip in clips if clip.id not in broken], label_separator)
+        for name, clips in corpus.subsets().items()
+    ]
 
 
 def outlook_text(found: Sequence[Outlook]) -> str:
@@ -71,6 +78,8 @@ def _outlook(name: str, clips: Sequence[Clip], separator: str) -> Outlook:
     groups = Counter(clip.group for clip in clips if clip.group)
     small = {label: count for label, count in sorted(labels.items()) if count < LEAST}
     among_all = _among_all(labels)
+    across_groups = _across_groups(clips, groups, separator) if among_all.possible else among_all
+    confined = _confined(clips, labels, separator) if among_all.possible and len(groups) > 1 else []
     return Outlook(
         subset=name,
         clips=len(clips),
@@ -79,8 +88,8 @@ def _outlook(name: str, clips: Sequence[Clip], separator: str) -> Outlook:
         groups=dict(groups.most_common()),
         small_classes=small,
         all=among_all,
-        across_groups=_across_groups(clips, groups, separator) if among_all.possible else among_all,
-        hints=tuple(_hints(clips, labels, groups, small)),
+        across_groups=across_groups,
+        hints=tuple(_hints(clips, labels, groups, small, confined)),
     )
 
 
@@ -100,19 +109,33 @@ def _across_groups(clips: Sequence[Clip], groups: Counter[str], separator: str) 
     if len(groups) < 2:
         held = "no clip has a group" if not groups else f"all clips are of the group {next(iter(groups))}"
         return Measurable(False, held)
-    met: dict[str, set[str]] = {}
-    for clip in clips:
-        if clip.label and clip.group:
-            for label in split_labels(clip.label, separator):
-                met.setdefault(label, set()).add(clip.group)
+    met = _groups_by_label(clips, separator)
     several = sum(len(held) > 1 for held in met.values())
     classes = counted(len(met), "class")
     return Measurable(several > 0, f"{several} of {classes} {'is' if several == 1 else 'are'} in two groups or more")
 
 
+def _groups_by_label(clips: Sequence[Clip], separator: str) -> dict[str, set[str]]:
+    met: dict[str, set[str]] = {}
+    for clip in clips:
+        if clip.label and clip.group:
+            for label in split_labels(clip.label, separator):
+                met.setdefault(label, set()).add(clip.group)
+    return met
+
+
+def _confined(clips: Sequence[Clip], labels: Counter[str], separator: str) -> list[str]:
+    """Labels of two clips or more that are all of one group: of these, label and group cannot be told apart."""
+    return sorted(
+        label
+        for label, groups in _groups_by_label([clip for clip in clips if clip.group], separator).items()
+        if len(groups) == 1 and labels[label] >= LEAST
+    )
+
+
 def _hints(
-    clips: Sequence[Clip], labels: Counter[str], groups: Counter[str], small: dict[str, int]
-) -> Iterator[str]:  # fmt: skip
+    clips: Sequence[Clip], labels: Counter[str], groups: Counter[str], small: dict[str, int], confined: list[str]
+) -> Iterator[str]:
     if not labels:
         yield hint_of(clips) or (
             "give labels: folders named by label, --label-column NAME of a manifest, or a pattern of names of files, "
@@ -137,7 +160,17 @@ def _hints(
             "recording in a column group, since spans of one recording are alike for other reasons than their label"
         )
     if labels and not groups and not shared:
-        yield "no groups: with --group-column (speaker, bird, recording) a run also measures across them"
+        yield (
+            "no groups: a column of a manifest (--group-column NAME) or the names of files (--labels-from "
+            "'{label}/{group}_{take}.wav') can say which clips share a speaker, bird or recording; a run then also "
+            "measures across them"
+        )
+    if confined:
+        yield (
+            f"all clips of {counted(len(confined), 'class')} are of one group ({first_of(confined, 4)}): among all "
+            "clips, a model that hears the group (speaker, bird, recording) can score as high as one that hears the "
+            "label"
+        )
     if groups and len(groups) == groups.total() > 1:
         yield "every clip has a group of its own, which says nothing: name another column with --group-column"
 

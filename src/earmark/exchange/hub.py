@@ -17,8 +17,11 @@ from earmark.atomic import write_whole
 from earmark.errors import InputError, UsageError, require
 from earmark.exchange.measured import Measured, file_name, interval, scale, variant
 from earmark.scores import Row, metric_facts
+from earmark.wording import counted, first_of
 
 TASK = "feature-extraction"
+TASK_NAME = "Audio representation"
+OWN = (TASK, TASK_NAME)
 _HEADER = re.compile(r"\A\s*---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _MODEL_INDEX = re.compile(r"^model-index:.*(?:\r?\n|\Z)(?:(?:[ \t#-].*|)(?:\r?\n|\Z))*?(?=^[^\s#-]|\Z)", re.MULTILINE)
 """The key and the indented lines, or lines of a list, below it."""
@@ -60,9 +63,14 @@ def write_hub(
         remarks.append(f".eval_results has one value for each task, {metric}; its interval stands in the notes.")
     if card is not None:
         results = [_result(hub, row, dataset, measured) for row in measured.of_system(system)]
-        _write(card, _with_results(hub, card, system, results))
+        text, kept = _with_results(hub, card, system, results)
+        _write(card, text)
         written.append(card)
-        remarks.append("model-index has no place for baselines and p-values: they stay in the score table.")
+        if kept:
+            remarks.append(
+                f"{card.name} keeps {counted(len(kept), 'earlier result')} of Earmark that this export has not "
+                f"({first_of(kept, 3)}): remove those that are out of date."
+            )
     return written, remarks
 
 
@@ -98,15 +106,19 @@ def _made_by(row: Row) -> str:
 
 
 def _result(hub: Any, row: Row, dataset: str, measured: Measured) -> Any:
-    """A row as an EvalResult; how it was computed and its interval are arguments of the metric."""
+    """A row as an EvalResult; how it was computed, its interval and chance are arguments of the metric."""
     details: dict[str, Any] = dict(variant(row))
     if ends := interval(row):
         details |= {"low": round(ends[0] * scale(row), 6), "high": round(ends[1] * scale(row), 6), "level": 0.95}
     if row.n is not None:
         details["n"] = row.n
+    if row.baseline is not None:
+        details["baseline"] = round(row.baseline * scale(row), 6)
+    if row.p_value is not None:
+        details["p_value"] = row.p_value
     described = ", ".join([row.metric, *variant(row).values()])
     return hub.EvalResult(
-        task_type=TASK, task_name="Audio representation",
+        task_type=TASK, task_name=TASK_NAME,
         dataset_type=dataset or measured.dataset_of(row) or row.suite or row.subset or "custom",
         dataset_name=row.subset or row.suite or "custom", dataset_config=row.subset or None,
         metric_type=row.metric, metric_name=described, metric_value=_value(row), metric_args=details or None,
@@ -116,19 +128,24 @@ def _result(hub: Any, row: Row, dataset: str, measured: Measured) -> Any:
 # --- the model card -----------------------------------------------------------------------------------------------
 
 
-def _with_results(hub: Any, card: Path, system: str, results: Sequence[Any]) -> str:
-    """The text of the card with these results in its header; other keys, comments and the text below stay."""
+def _with_results(hub: Any, card: Path, system: str, results: Sequence[Any]) -> tuple[str, list[str]]:
+    """The text of the card with these results in its header; other keys, comments and the text below stay.
+
+    Also the earlier results of Earmark that stay because this export has no value in their place.
+    """
     text = _text_of(card)
     end = "\r\n" if "\r\n" in text else "\n"
     found = _HEADER.match(text)
     header, body = (found[1], text[found.end() :]) if found else ("", text)
     name, earlier = _earlier(card, header, system)
     merged = _merged(earlier, results)
+    old = merged[: len(merged) - len(results)]
+    kept = [f"{one.metric_name} on {one.dataset_name}" for one in old if (one.task_type, one.task_name) == OWN]
     index = {"model-index": hub.ModelCardData(model_name=name, eval_results=merged).to_dict()["model-index"]}
     rest = _MODEL_INDEX.sub("", header)
     if rest and not rest.endswith("\n"):
         rest += end
-    return f"---{end}{rest}{_yaml(index).replace(chr(10), end)}---{end}{body}"
+    return f"---{end}{rest}{_yaml(index).replace(chr(10), end)}---{end}{body}", kept
 
 
 def _text_of(card: Path) -> str:

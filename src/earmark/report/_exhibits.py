@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from earmark.report.noise import MOST_SYSTEMS as MOST_CURVES
 from earmark.report.noise import find_noise, noise_sentences
 from earmark.report.score_index import Representation, ScoreIndex, protocol_name, representation
 from earmark.report.trends import Trends, find_trends, trend_sentences
-from earmark.scores import Scores
+from earmark.scores import Row, Scores
 from earmark.wording import counted, listed
 
 MOST_SYSTEMS = 40
@@ -44,17 +44,29 @@ def leading_metric(index: ScoreIndex) -> str:
     return max(index.metrics, key=lambda name: (len(index.values(name)), name == "overall"), default=index.headline)
 
 
+_BEHIND = (
+    "suite", "subset", "system", "distance", "correction", "protocol", "metric", "value", "low", "high", "baseline",
+    "baseline_low", "baseline_high", "lift", "p_value", "n",
+)  # fmt: skip
+
+
+def _numbers(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """The rows behind a figure of scores, in their own unit and without what names their making."""
+    return [{name: value for name, value in row.as_dict().items() if name in _BEHIND} for row in rows]
+
+
 def _scores(material: Material) -> list[Exhibit]:
     def of(metric: str) -> Exhibit:
         index, dropped = _best_systems(material.index, metric)
         asked = metric if len(index.values(metric)) > 1 or material.wishes.metrics else None
-        heat_columns(index, asked, None)  # says what is missing
+        columns = heat_columns(index, asked, None)  # says what is missing
         cut = f"The {MOST_SYSTEMS} best of {MOST_SYSTEMS + dropped} by their mean rank are drawn." if dropped else ""
         said = [f"{heading(metric)} ({protocol_name(index.values(metric))}); the best of a column is framed.", cut]
         title = "Scores of every system on every subset"
         return exhibit(
-            material, stem("scores", metric), title, lambda: figures.score_heatmap(index, asked), lambda: said
-        )
+            material, stem("scores", metric), title, lambda: figures.score_heatmap(index, asked), lambda: said,
+            lambda: _numbers(row for _, rows in columns for row in rows.values()),
+        )  # fmt: skip
 
     return [of(metric) for metric in material.wishes.metrics or (leading_metric(material.index),)]
 
@@ -93,6 +105,10 @@ def _lift(material: Material) -> list[Exhibit]:
         return exhibit(
             material, stem("lift", metric), "Scores above chance", lambda: figures.lift_plot(index, metric),
             lambda: said,
+            lambda: _numbers(
+                row for row in index.rows
+                if row.metric == metric and row.status == "ok" and row.lift is not None and row.system in shown
+            ),
         )  # fmt: skip
 
     return [of(metric) for metric in material.wishes.metrics or (leading_metric(index),)]

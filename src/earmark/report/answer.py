@@ -186,23 +186,31 @@ def _overall(found: list[SubsetAnswer], ranking: Ranking, metric: str) -> str:
         if len(equals) > 1:
             return f"On {where}, {listed(equals)} share the best value of {only.others + 1}: {reached}."
         return f"On {where}, {only.best.label} does best of {only.others + 1}: {reached}."
-    wins = Counter(finding.best for finding in found)
-    winner, won = wins.most_common(1)[0]
+    bests = [[line for line, row in values[one.subset].items() if row.value == one.row.value] for one in found]
+    wins = Counter(line for lines in bests for line in lines)
     top = best_on_average(values, metric)
+    winner, won = max(wins.items(), key=lambda item: (item[1], item[0] == top))
+    shared = sum(winner in lines and len(lines) > 1 for lines in bests)
+    ties = f", {shared} of them shared with others" if shared else ""
     mean = ""
     if top is not None:
         total = sum(rows[top].n or 0 for rows in values.values())
         clips = f", {total} {'query' if total == 1 else 'queries'}" if total else ""
         value = number(mean_over_subsets(values)[top], metric, unit=True)
         mean = f" ({value} averaged over {len(found)} subsets{clips})"
-    if len(wins) == 1:
-        return f"{winner.label} does best on {all_of(len(found))} subsets{mean if top == winner else ''}."
+    if won == len(found):
+        mean = mean if top == winner else ""
+        verb = "has the best value" if shared else "does best"
+        return f"{winner.label} {verb} on {all_of(won)} subsets{mean}{ties}."
     if top is None:
         return f"{winner.label} does best on {won} of {len(found)} subsets; no representation has a value on all."
     first = f"{top.label} does best on the whole{mean}"
     if top == winner:
-        return f"{first}, and on {won} of the {len(found)} subsets by itself."
-    return f"{first}; {winner.label} wins the most single subsets, {won} of {len(found)}."
+        return f"{first}, and has the best value on {won} of the {len(found)} subsets{ties}."
+    leaders = [line.label for line, count in wins.items() if count == won]
+    if len(leaders) > 1:
+        return f"{first}; {listed(leaders)} have the best value on {won} of {len(found)} subsets each."
+    return f"{first}; {winner.label} has the best value on the most subsets, {won} of {len(found)}{ties}."
 
 
 def champion(ranking: Ranking) -> str | None:
@@ -271,7 +279,8 @@ def _chance(found: list[SubsetAnswer], metric: str) -> str:
     known = [finding for finding in found if finding.row.lift is not None]
     if not known:
         return (
-            "How far above chance these values lie is not known: labels were not shuffled, or groups leave nothing to."
+            "How far above chance these values lie is not known: labels were not shuffled (--permutations), or groups "
+            "leave nothing to shuffle."
         )
     unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
     untested = [finding.subset.label for finding in found if above_chance(finding.row) is None]

@@ -194,6 +194,7 @@ def _folder_of(torch: Any, source: Source, trust: bool) -> Path:
 def _fetched(torch: Any, source: Source, trust: bool) -> Path:
     hub, home = torch.hub, Path(torch.hub.get_dir())
     flat = source.repository.replace("/", "_")
+    spelled = ":".join(filter(None, [source.repository, source.reference]))
     for reference in [source.reference] if source.reference else BRANCHES:
         folder = home / f"{flat}_{reference.replace('/', '_')}"
         if folder.is_dir():  # torch.hub trusts what it has fetched before
@@ -204,9 +205,8 @@ def _fetched(torch: Any, source: Source, trust: bool) -> Path:
     if not trust and flat not in names and owner not in getattr(hub, "_TRUSTED_REPO_OWNERS", ()):
         raise UsageError(
             f"{source.repository} is not among the repositories that torch.hub trusts here, and its code would run: if "
-            f"you trust it say torchhub:{source.repository}:{source.entry}?trust=true."
+            f"you trust it, add the parameter trust=true, as in torchhub:{spelled}:{source.entry}?trust=true."
         )
-    spelled = ":".join(filter(None, [source.repository, source.reference]))
     before = _folders(home)
     try:
         hub.list(spelled, trust_repo=True, verbose=False)
@@ -214,8 +214,9 @@ def _fetched(torch: Any, source: Source, trust: bool) -> Path:
         fetched = sorted(_folders(home) - before)
         if not fetched:
             raise InputError(
-                f"{spelled} is not in torch.hub's cache ({home}) and cannot be fetched ({error_text(error)}): carry "
-                f"it there, or give a folder, as in torchhub:/path/to/folder:{source.entry}."
+                f"{spelled} is not in torch.hub's cache ({home}) and cannot be fetched ({error_text(error)}): clone "
+                "it where there is a connection, copy it to this machine, and give its folder, as in "
+                f"torchhub:/path/to/folder:{source.entry}."
             ) from error
     fetched = sorted(each for each in _folders(home) - before if each.name.startswith(f"{flat}_"))
     if not fetched:

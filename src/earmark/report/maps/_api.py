@@ -118,9 +118,9 @@ def map_clips(
         progress: Show bars on stderr.
 
     Returns:
-        The map: `save("map.html")` writes it as one file.
+        The map: it shows itself at the end of a cell, and `save("map.html")` writes it.
 
-    >>> earmark.map_clips(vectors, labels, audio="recordings").save("map.html")
+    >>> map_clips(np.eye(4), ["wren", "wren", "owl", "owl"], system="one-hot", sounds="none").save("map.html")
     """
     values, names, texts, own_groups, notes = _rows_of(vectors, labels, groups, ids)
     found, remarks = clips_of(audio, names)

@@ -42,7 +42,10 @@ def clips_of(audio: Audio, ids: Sequence[str]) -> tuple[list[Clip | None], list[
     missing = sum(clip is None for clip in best)
     if missing == len(ids):
         shown = known[0].id if known else "nothing"
-        raise InputError(f"No id of the vectors names a sound: they are like {ids[0]!r}, and sounds like {shown!r}.")
+        raise InputError(
+            f"No id of the vectors names a sound: they are like {ids[0]!r}, and sounds like {shown!r}. Give the "
+            "vectors ids that are names of files, or the sounds as a manifest whose column id has those of the vectors."
+        )
     return best, [f"{counted(missing, 'clip')} without a sound."] if missing else []
 
 

@@ -65,6 +65,7 @@ def _header(content: MapContent) -> Html:
     line = [
         counted(len(content.clips), "clip"),
         counted(len(labels), "label") if labels else "no labels",
+        content.views[0].title if len(content.views) == 1 else "",  # of several, the menu names the one that is shown
         f"Earmark {content.version}" if content.version else "",
     ]
     synthetic = None

@@ -17,7 +17,7 @@ from earmark.report.tabulation.sources import Configuration, TableSource, config
 from earmark.scores import WITH_VALUE, Row
 from earmark.tables import MISSING, Cell, Column, NumberFormat, Table, one_line
 from earmark.tables.numbers import HYPHEN
-from earmark.wording import counted
+from earmark.wording import counted, listed
 
 MOST_NOTES = 12
 REPEATED = "="
@@ -356,7 +356,12 @@ def _heads(column: GridColumn, choice: Choice, source: TableSource, plain: bool)
 
 
 def sets_said(source: TableSource, names: Sequence[str], what: str = "Means") -> str:
-    """`Means over 15 public and 4 blind subsets.`"""
+    """`Means over 15 public and 4 blind subsets.`; of sets of one subset each, `Subsets HW (words) and BC (calls).`"""
+    if all(len(source.members(name)) == 1 for name in names):
+        alone = [(source.members(name)[0], name) for name in names]
+        called = [subset if name in (subset, "all") else f"{subset} ({name})" for subset, name in alone if subset]
+        if len(called) == len(names):
+            return f"Subset{'s' if len(called) > 1 else ''} {listed(called)}."
     parts = []
     for name in names:
         members = source.members(name)

@@ -130,7 +130,7 @@ def _overruns(columns: Sequence[GridColumn], lines: Sequence[Configuration]) -> 
 
 
 def _margin(columns: Sequence[GridColumn], source: TableSource, choice: Choice) -> str:
-    """What the margins are."""
+    """What the margins are, of means and of single subsets."""
     rows = [row for column in columns for row in column.rows.values() if row.low is not None]
     if not rows:
         return ""
@@ -141,10 +141,13 @@ def _margin(columns: Sequence[GridColumn], source: TableSource, choice: Choice) 
         return f"{mark}: what the paper prints for each subset, combined."
     kinds = {row.interval for row in rows}
     units = sorted({row.unit for row in rows if row.unit})
-    how = (
-        f"leaving out each {' or '.join(units)}" if kinds == {"jackknife"} and units else "the interval of each subset"
-    )
-    return f"{mark}: {what}95 % interval of the mean, from {how}, subsets taken as independent."
+    left_out = f"leaving out each {' or '.join(units)}" if kinds == {"jackknife"} and units else ""
+    combined = {column.mean and len(column.members) != 1 for column in columns}
+    if combined == {True}:
+        how = left_out or "the interval of each subset"
+        return f"{mark}: {what}95 % interval of the mean, from {how}, subsets taken as independent."
+    means = "; of means, with subsets taken as independent" if True in combined else ""
+    return f"{mark}: {what}95 % interval{f', from {left_out}' if left_out else ''}{means}."
 
 
 def _way(choice: Choice) -> Literal["refuse", "skip"]:
@@ -194,7 +197,8 @@ def _of_metric(source: TableSource, choice: Choice, metric: str) -> Iterator[Tab
                 update={"sort": "none" if as_printed else columns[len(members)].key}
             )  # fmt: skip
             title = f"{metric}, {few[0]}." if source.codecs else f"{metric} by subset."
-            yield make_table(source, order, lines, columns, title)
+            notes = [_margin(columns, source, choice)] if shown else []
+            yield make_table(source, order, lines, columns, title, notes=notes)
 
 
 def _usual_averages(source: TableSource, metric: str) -> list[str]:
@@ -238,7 +242,8 @@ def codec_table(source: TableSource, choice: Choice) -> list[Table]:
     kept = [column for column in columns if column.rows]
     order = choice if choice.sort else choice.model_copy(update={"sort": "none"})
     title = "Codecs: rates, overall scores by category, and tasks." if not choice.metrics else "Codecs."
-    return [make_table(source, order, lines, kept, title)]
+    notes = [_margin(kept, source, choice)] if shown else []
+    return [make_table(source, order, lines, kept, title, notes=notes)]
 
 
 def _over_all(source: TableSource, metric: str) -> dict[Configuration, Row]:
