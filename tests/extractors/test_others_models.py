@@ -299,14 +299,17 @@ def test_changed_code_is_another_model_and_namesakes_are_refused(here: Path) -> 
         ((7,), (7,), ("feature",)),
         ((50, 7), (100, 7), ("time", "feature")),
         ((1, 1, 7), (1, 2, 7), ("batch", "time", "feature")),
-        ((1, 12, 7), (1, 12, 7), ("batch", "time", "feature")),
+        ((1, 1, 7), (1, 1, 7), ("batch", "time", "feature")),
+        ((1, 7, 1), (1, 7, 1), ("batch", "feature", "time")),
     ],
 )
 def test_the_axis_that_grows_is_time(one: tuple[int, ...], two: tuple[int, ...], axes: tuple[str, ...]) -> None:
     assert axes_of(one, two, "it") == axes
 
 
-@pytest.mark.parametrize(("one", "two"), [((1, 50), (1, 100)), ((1, 5, 6, 7), (1, 5, 6, 7)), ((1, 5), (1, 5, 2))])
+@pytest.mark.parametrize(
+    ("one", "two"), [((1, 50), (1, 100)), ((1, 12, 7), (1, 12, 7)), ((1, 5, 6, 7), (1, 5, 6, 7)), ((1, 5), (1, 5, 2))]
+)
 def test_axes_that_do_not_tell_are_refused(one: tuple[int, ...], two: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="say which axis is which"):
         axes_of(one, two, "it")
