@@ -117,9 +117,7 @@ def test_a_window_does_not_get_the_labels_of_its_neighbours_by_rounding(tmp_path
         connection.execute("CREATE TABLE deployments (id INTEGER PRIMARY KEY, name, project)")
         connection.execute("CREATE TABLE recordings (id INTEGER PRIMARY KEY, filename, deployment_id)")
         connection.execute("CREATE TABLE windows (id INTEGER PRIMARY KEY, recording_id, offsets)")
-        connection.execute(
-            "CREATE TABLE annotations (id INTEGER PRIMARY KEY, recording_id, offsets, label, label_type)"
-        )
+        connection.execute("CREATE TABLE annotations (id INTEGER, recording_id, offsets, label, label_type)")
         connection.execute("INSERT INTO recordings VALUES (1, 'dawn.wav', NULL)")
         for place, span in enumerate(times):
             single = np.array(span, np.float32).astype("<f8").tobytes()

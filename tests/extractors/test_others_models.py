@@ -626,6 +626,24 @@ def test_code_beside_the_weights_runs_only_when_it_is_asked_for(
     passes(made)
 
 
+def test_a_clip_longer_than_a_feature_extractor_keeps_is_heard_to_its_end(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    config = transformers.ASTConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, max_length=64
+    )
+    transformers.ASTModel(config).save_pretrained(place := tmp_path / "ast")
+    transformers.ASTFeatureExtractor(max_length=64).save_pretrained(place)
+    made: Any = open_extractor(f"transformers:{place}")
+    assert made.context == 63 * 160 + 400  # samples that 64 windows of 25 ms, every 10 ms, see
+    clip = sound(16000, 2.0)
+    other = clip.copy()
+    other[-4000:] *= -0.5
+    first, second = made.extract([clip, other])
+    assert not np.allclose(first.values, second.values)
+    short = made.extract([clip[: made.context]])[0]
+    assert len(first.values) == 4 * len(short.values)
+
+
 def test_what_transformers_cannot_open(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is no folder with config.json, is not on this machine"):
         open_extractor("transformers:nobody/nothing?local_files_only=true")

@@ -31,7 +31,7 @@ TESTED = "P@1"
 SHOWN = (TESTED, "GSR", "P@5")
 SURE = 0.05
 ALIKE = 1.5
-"""How many times as common a class may be among the candidates of one group as among those of another, across groups."""
+"""How many times as common a class may be among the candidates of one group as among those of another."""
 _NAMED = 5
 _PLURAL = {"group": "groups", "class": "classes"}
 

@@ -10,8 +10,8 @@ code that you name yourself, like an import path.
 
 What is called is `method`; without it `extract_features` where the model has it, else the model itself. Which tensor of
 the answer is meant `answers` tells. Which of its axes is time is found by letting the model hear one second and two:
-the axis that grows is time. Where none grows and two are longer than 1, `output_layout` has to say it. Clips are given one by one, float32, as
-[1, samples] unless `layout` says otherwise.
+the axis that grows is time. Where none grows and two are longer than 1, `output_layout` has to say it. Clips are given
+one by one, float32, as [1, samples] unless `layout` says otherwise.
 """
 
 from __future__ import annotations
