@@ -123,10 +123,6 @@ def _of_table(table: Any) -> list[Held | None]:
             f"Labels have 2 dimensions and are no table of 0 and 1: row {row} has {values[row, place]} under "
             f"{names[place]!r}; give one label per row, or 0 and 1 with a column for each label."
         )
-    if not (numbers == 1.0).any():
-        raise InputError(
-            "Labels have 2 dimensions and hold no 1: give one label per row, or 0 and 1 with a column for each label."
-        )
     return [
         None if gone else tuple(sorted(names[place] for place in np.flatnonzero(row)))
         for row, gone in zip(numbers == 1.0, missing, strict=True)
