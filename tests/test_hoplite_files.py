@@ -17,6 +17,7 @@ import pytest
 
 from earmark import EarmarkError, read_labelled, read_vectors
 from earmark.cli import main
+from earmark.vectors import hoplite_files
 from earmark.vectors.usearch_files import read_index
 
 GOLDEN = Path(__file__).parent / "golden" / "hoplite"
@@ -106,6 +107,25 @@ def test_vectors_in_the_database_itself_are_read_as_the_first_versions_wrote_the
     assert found.values == pytest.approx(vectors.astype(np.float32), abs=0)
     assert found.labels == ("l0", "l1", "l0", "l1")
     assert found.groups == ("dawn",) * 4
+
+
+def test_a_window_does_not_get_the_labels_of_its_neighbours_by_rounding(tmp_path: Path) -> None:
+    """Windows beside each other every 0.1 s, and annotations with the same times in single precision."""
+    times = [(0.1 * place, 0.1 * (place + 1)) for place in range(20)]
+    file = tmp_path / "hoplite.sqlite"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE deployments (id INTEGER PRIMARY KEY, name, project)")
+        connection.execute("CREATE TABLE recordings (id INTEGER PRIMARY KEY, filename, deployment_id)")
+        connection.execute("CREATE TABLE windows (id INTEGER PRIMARY KEY, recording_id, offsets)")
+        connection.execute("CREATE TABLE annotations (id INTEGER, recording_id, offsets, label, label_type)")
+        connection.execute("INSERT INTO recordings VALUES (1, 'dawn.wav', NULL)")
+        for place, span in enumerate(times):
+            single = np.array(span, np.float32).astype("<f8").tobytes()
+            connection.execute("INSERT INTO windows VALUES (?, 1, ?)", (place, np.array(span, "<f8").tobytes()))
+            connection.execute("INSERT INTO annotations VALUES (?, 1, ?, ?, 1)", (place, single, f"label {place}"))
+        held = hoplite_files._read_windows(connection)
+    connection.close()
+    assert held.labels == {place: [f"label {place}"] for place in range(20)}
 
 
 def _no_index(database: Path) -> None:

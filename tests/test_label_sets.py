@@ -113,6 +113,56 @@ def test_a_separator_that_no_label_holds_changes_nothing() -> None:
     assert [row.value for row in plain] == [row.value for row in parted]
 
 
+@pytest.mark.parametrize("spell", ["{};", ";{}", "{0};{0}", " {} ; "])
+def test_labels_of_which_none_is_with_another_are_classes_however_they_are_spelt(spell: str) -> None:
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(40, 4)), rng.choice(LABELS, 40).tolist()
+    odd = [spell.format(label) if row % 2 else label for row, label in enumerate(labels)]
+    plain, parted = earmark.evaluate(vectors, labels), earmark.evaluate(vectors, odd, label_separator=";")
+    assert [row.value for row in plain] == [row.value for row in parted]
+
+
+def test_a_table_of_one_label_for_each_row_is_that_of_classes() -> None:
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(40, 4)), rng.choice(LABELS, 40)
+    table = labels[:, None] == np.array(LABELS)
+    assert earmark.evaluate(vectors, table).value("GSR") == earmark.evaluate(vectors, labels).value("GSR")
+
+
+def test_a_list_of_nothing_known_is_unlabelled_and_no_background() -> None:
+    vectors, sets, _ = field(3)
+    scores = earmark.evaluate(vectors, [[None], [float("nan")], *sets[2:]], metrics="P@1")
+    assert "2 unlabelled rows dropped" in scores.notes
+
+
+def test_a_separator_or_background_that_no_row_has_is_told() -> None:
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(40, 4)), rng.choice([*LABELS, "Noise"], 40)
+    notes = earmark.evaluate(vectors, labels, metrics="P@1", label_separator="|", background="noise").notes
+    assert "no row has several labels with '|' between them" in notes
+    assert "no row has the label 'noise' of background (there is 'Noise')" in notes
+
+
+def test_a_label_set_is_one_class_in_whichever_order_it_was_given() -> None:
+    vectors, sets, groups = field(4)
+    rng = np.random.default_rng(1)
+    texts = [";".join(rng.permutation(sorted(held))) or "none" for held in sets]
+    given: list[tuple[Any, dict[str, str]]] = [
+        (texts, {"label_separator": ";", "background": "none"}),
+        (sets, {"background": "none"}),
+        (np.array([[name in held for name in LABELS] for held in sets]), {"background": "none"}),
+    ]
+    for by in ("group", "class"):
+        tables = []
+        for labels, options in given:
+            scores = earmark.evaluate(vectors, labels, groups=groups, metrics="P@1", per_point=True, **options)
+            tables.append([(line.n, line.scores) for line in getattr(scores, f"by_{by}")().lines])
+        if by == "group":
+            assert tables[0] == tables[1] == tables[2]
+        else:
+            assert len(tables[0]) == len(tables[1]) == len(tables[2]) == len({frozenset(held) for held in sets if held})
+
+
 def test_background_is_a_candidate_and_no_query() -> None:
     vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [1.0, 0.04]])
     labels = ["wren", "wren", "owl", "owl", "noise"]

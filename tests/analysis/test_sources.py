@@ -176,6 +176,7 @@ def test_families_from_a_column_a_mapping_or_the_first_word(tmp_path: Path) -> N
         ("model;a;b\nm1;.1;.2\n", "not separated by commas"),
         ("model,a,b\nm1,.1\n", "line 2 has 2 cells, the header 3"),
         ("model,a,b\nm1,.1,good\n", '"m1" has "good" in the column "b", which is not a number'),
+        ("model,a,b\nm1,85%,.1\nm2,90,.2\n", '"a" has "85%" and "90"'),
         ("model,a,b\nm1,.1,5%6\n", '"5%6"'),
         ("birds,bats\n.1,.2\n.3,\n", 'first column, "birds", has only numbers, and it should name the models'),
         ("model,a,b\nm1,.1,1_0\n", '"1_0"'),

@@ -250,6 +250,22 @@ def test_a_module_with_the_hear_api(here: Path) -> None:
     assert scene.card.version != made.card.version  # other weights
 
 
+@pytest.mark.parametrize(
+    ("module", "right", "wrong", "words"),
+    [
+        ("turned_hear", "return model.dropout(values),", "return values.transpose(1, 2),", "with 79 timestamps"),
+        ("seconds_hear", "* 25.0", "* 0.025", "asks for milliseconds"),
+        ("samples_hear", "* 25.0", "* 200", "asks for milliseconds"),
+    ],
+)
+def test_axes_and_times_that_are_not_those_of_the_hear_api_are_told(
+    here: Path, module: str, right: str, wrong: str, words: str
+) -> None:
+    (here / f"{module}.py").write_text(HEAR.replace(right, wrong))
+    with pytest.raises(InputError, match=words):
+        open_extractor(f"hear:{module}")
+
+
 def test_what_does_not_follow_the_hear_api_is_said(here: Path) -> None:
     (here / "no_hear.py").write_text("get_scene_embeddings = load_model = lambda *given: None\n")
     with pytest.raises(InputError, match="states no sample_rate"):

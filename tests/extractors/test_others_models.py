@@ -298,14 +298,17 @@ def test_changed_code_is_another_model_and_namesakes_are_refused(here: Path) -> 
         ((7,), (7,), ("feature",)),
         ((50, 7), (100, 7), ("time", "feature")),
         ((1, 1, 7), (1, 2, 7), ("batch", "time", "feature")),
-        ((1, 12, 7), (1, 12, 7), ("batch", "time", "feature")),
+        ((1, 1, 7), (1, 1, 7), ("batch", "time", "feature")),
+        ((1, 7, 1), (1, 7, 1), ("batch", "feature", "time")),
     ],
 )
 def test_the_axis_that_grows_is_time(one: tuple[int, ...], two: tuple[int, ...], axes: tuple[str, ...]) -> None:
     assert axes_of(one, two, "it") == axes
 
 
-@pytest.mark.parametrize(("one", "two"), [((1, 50), (1, 100)), ((1, 5, 6, 7), (1, 5, 6, 7)), ((1, 5), (1, 5, 2))])
+@pytest.mark.parametrize(
+    ("one", "two"), [((1, 50), (1, 100)), ((1, 12, 7), (1, 12, 7)), ((1, 5, 6, 7), (1, 5, 6, 7)), ((1, 5), (1, 5, 2))]
+)
 def test_axes_that_do_not_tell_are_refused(one: tuple[int, ...], two: tuple[int, ...]) -> None:
     with pytest.raises(UsageError, match="say which axis is which"):
         axes_of(one, two, "it")
@@ -620,6 +623,24 @@ def test_code_beside_the_weights_runs_only_when_it_is_asked_for(
     made: Any = open_extractor(f"transformers:{place}?trust_remote_code=true")
     assert (made.card.dimension, made.layers) == (6, 0)
     passes(made)
+
+
+def test_a_clip_longer_than_a_feature_extractor_keeps_is_heard_to_its_end(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    config = transformers.ASTConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, max_length=64
+    )
+    transformers.ASTModel(config).save_pretrained(place := tmp_path / "ast")
+    transformers.ASTFeatureExtractor(max_length=64).save_pretrained(place)
+    made: Any = open_extractor(f"transformers:{place}")
+    assert made.context == 63 * 160 + 400  # samples that 64 windows of 25 ms, every 10 ms, see
+    clip = sound(16000, 2.0)
+    other = clip.copy()
+    other[-4000:] *= -0.5
+    first, second = made.extract([clip, other])
+    assert not np.allclose(first.values, second.values)
+    short = made.extract([clip[: made.context]])[0]
+    assert len(first.values) == 4 * len(short.values)
 
 
 def test_what_transformers_cannot_open(tmp_path: Path) -> None:

@@ -389,3 +389,25 @@ def test_the_page_allows_itself_no_network_and_no_script_but_its_own() -> None:
     assert "unsafe-eval" not in policy
     assert "http:" not in policy
     assert not re.search(r'(src|href)="https?:', html)
+
+
+def test_of_several_labels_a_neighbour_agrees_that_shares_one_as_in_an_evaluation() -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(60, 4))
+    texts = rng.choice(["owl", "owl;wren", "wren;owl", "tit;", "tit;wren", "noise"], 60).tolist()
+    made = map_clips(vectors, texts, label_separator=";", background="noise", sounds="none")
+    data = page_data(made.html)
+    assert data["labels"]["names"] == ["noise", "owl", "owl;wren", "tit", "tit;wren"]
+    codes = _packing.unpacked(data["labels"]["codes"])
+    held = [set(data["labels"]["sets"][code - 1]) for code in codes.tolist()]
+    rows, _ = lists_of(made.html)
+    hits = earmark.evaluate(
+        vectors, texts, label_separator=";", background="noise", metrics="P@1", per_point=True, intervals="none"
+    ).per_point["cosine", "none", "all", "P@1"]
+    for row, nearest in enumerate(rows[:, 0].tolist()):
+        if held[row]:
+            assert bool(held[row] & held[nearest]) == bool(hits[row])
+        else:
+            assert np.isnan(hits[row])
+    as_sets = [set(text.strip(";").split(";")) if text != "noise" else set() for text in texts]
+    assert page_data(map_clips(vectors, as_sets, sounds="none").html)["labels"]["sets"] == data["labels"]["sets"]

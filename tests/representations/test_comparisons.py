@@ -19,7 +19,7 @@ from earmark.corpora.clips import Clip, Corpus, CorpusCard
 from earmark.extractors.contract import ExtractorCard, Frames
 from earmark.report.answer import findings
 from earmark.report.ranking import rank
-from earmark.representations import load_vectors, run
+from earmark.representations import comparisons, load_vectors, run
 from earmark.representations._evaluate import SCORES_KIND, without_each
 from earmark.representations.comparisons import clip_counts, differences, read_comparisons, shared_clips
 from earmark.runs.folder import read_record
@@ -218,3 +218,10 @@ def test_the_best_is_tested_against_each_other_one_on_the_same_clips(tmp_path: P
     (finding,) = findings(rank(Scores(tuple(rows)), Scores(tuple(tested.values()))))
     assert (finding.tested, [line.system for line in finding.rivals]) == ("clip", ["b"])
     assert differences(ranking, evaluations[:1], cache) == []
+
+
+def test_distances_of_aligned_frames_that_are_left_out_are_told(tmp_path: Path) -> None:
+    jobs = [{"distance": name} for name in ("cosine", "spearman+dtw", "cosine")]
+    assert comparisons._aligned_note({tmp_path: {"evaluations": jobs[::2]}}) == []
+    (note,) = comparisons._aligned_note({tmp_path: {"evaluations": jobs}})
+    assert note.startswith("spearman+dtw left out")

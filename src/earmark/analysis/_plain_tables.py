@@ -173,7 +173,20 @@ def numbers(
     family = next((place for place, name in enumerate(header) if place and name.lower() == FAMILY_COLUMN), None)
     scored = [place for place, name in enumerate(header) if place and name not in dropped and place != family]
     values = [[_number(path, header, row, place) for place in scored] for row in rows]
+    for column, place in enumerate(scored):
+        _refuse_two_scales(path, header[place], [row[place].strip() for row in rows], [row[column] for row in values])
     return [row[0].strip() for row in rows], values, None if family is None else [row[family].strip() for row in rows]
+
+
+def _refuse_two_scales(path: Path, name: str, cells: Sequence[str], values: Sequence[float]) -> None:
+    """85% is 0.85, and 90 below it would be a hundred times as good as it."""
+    signed = next((cell for cell in cells if cell.endswith("%")), None)
+    bare = next((cell for cell, value in zip(cells, values, strict=True) if cell[-1:] != "%" and abs(value) > 1), None)
+    if signed is not None and bare is not None:
+        raise InputError(
+            f"{path}: the column {quoted(name)} has {quoted(signed)} and {quoted(bare)}; write all of its scores with "
+            "% or none."
+        )
 
 
 def _is_number(cell: str) -> bool:

@@ -21,7 +21,6 @@ from earmark.corpora.clips import Corpus
 from earmark.corpora.source import CORPORA, open_corpus
 from earmark.errors import InputError, UsageError
 from earmark.places import locate
-from earmark.runs.config import CorpusEntry
 from earmark.tables import MISSING, aligned, write_csv
 from earmark.vectors.class_samples import MEANING
 from earmark.wording import counted
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--threads", type=int, metavar="N", help="worker threads (default: every core, at most 8)"
             )
-            flags.add_flags(action, CorpusEntry, ("subset",))
+            action.add_argument("--subset", type=options.names, metavar="NAMES", help="only these subsets")
             add_columns(action)
             action.add_argument(
                 "--label-separator", metavar="SIGN",

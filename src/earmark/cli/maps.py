@@ -36,7 +36,8 @@ EXAMPLES = """examples:
   earmark map vectors.npz labels.csv --distance cosine,euclidean --projection umap,pca --out map.html
 """
 
-_OF_FILES = ("label_column", "groups", "key", "dimensions", "across_groups", "min_class_size", "ties", "audio")
+_OF_FILES = ("label_column", "groups", "key", "dimensions", "across_groups", "min_class_size", "ties", "audio",
+             "label_separator", "background")  # fmt: skip
 _TEXTS = {
     "distance": "cosine, euclidean, spearman; several with commas (default: of a run that of the highest P@1, else "
     "cosine)",
@@ -67,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
          "where they lie; none"),
     )  # fmt: skip
     group = parser.add_argument_group("distances and labels")
-    measured = ("distance", "correct", "across_groups", "min_class_size", "ties", "threads")
+    measured = (
+        "distance", "correct", "across_groups", "min_class_size", "label_separator", "background", "ties", "threads",
+    )  # fmt: skip
     flags.add_flags(group, Options, measured, _TEXTS)
     flags.add_flags(group, flags.VectorFiles, ("label_column", "groups", "key", "dimensions"))
     parser.set_defaults(dimensions=[])
@@ -135,6 +138,9 @@ def _of_file(args: argparse.Namespace) -> ClipMap:
     options.tell_columns(args, joined)
     audio = None if args.audio is None else open_corpus(args.audio, needs_labels=False)
     given = flags.given(args, Options)
+    for name, told in (("label_separator", joined.separator), ("background", getattr(joined, "background", ""))):
+        if told:
+            given.setdefault(name, told)
     given.pop("k", None)
     given.pop("seed", None)
     given.pop("threads", None)
@@ -149,5 +155,6 @@ def _read(args: argparse.Namespace) -> vectors.Joined | vectors.Vectors:
     """Vectors with labels, or without where neither file has any."""
     asked: dict[str, Any] = {"key": args.key, "label_column": args.label_column, "groups": args.groups}
     if args.labels:
+        asked["label_separator"] = args.label_separator or ""
         return vectors.read_labelled(args.source, args.labels, dimensions=args.dimensions, **asked)
     return vectors.read_vectors(args.source, dimensions=args.dimensions, **asked)

@@ -38,7 +38,7 @@ class Classes(NamedTuple):
 
 
 def label_sets(labels: Any, options: Options) -> list[Held | None] | None:
-    """The labels of each row, None for an unlabelled one; None where every labelled row has exactly one."""
+    """The labels of each row, None for an unlabelled one; None where a row cannot have several, or none."""
     rows = _rows(labels, options)
     if rows is None:
         return None
@@ -50,7 +50,29 @@ def label_sets(labels: Any, options: Options) -> list[Held | None] | None:
                     f"Row {number} is background ({options.background!r}) and {others} at once: give it one of them."
                 )
         rows = [() if held == (options.background,) else held for held in rows]
-    return rows if any(held is not None and len(held) != 1 for held in rows) else None
+    return rows
+
+
+def one_each(rows: Sequence[Held | None]) -> bool:
+    """Whether every labelled row has exactly one label, so that labels are classes."""
+    return all(held is None or len(held) == 1 for held in rows)
+
+
+def label_texts(labels: Any, options: Options) -> list[str | None]:
+    """One text for each row's labels; the same labels have the same text, in whichever order they were given."""
+    rows = label_sets(labels, options)
+    return column_texts(labels) if rows is None else names_of(rows, options)
+
+
+def unused(rows: Sequence[Held | None], options: Options) -> Iterable[str]:
+    """What was said of the labels and is true of none: probably a slip."""
+    if options.label_separator and not any(held is not None and len(held) > 1 for held in rows):
+        yield f"no row has several labels with {options.label_separator!r} between them"
+    if options.background and () not in rows:
+        labels = sorted({label for held in rows for label in held or ()})
+        near = [label for label in labels if label.casefold() == options.background.casefold()]
+        hint = f" (there is {near[0]!r})" if near else ""
+        yield f"no row has the label {options.background!r} of background{hint}"
 
 
 def _rows(labels: Any, options: Options) -> list[Held | None] | None:
@@ -79,7 +101,8 @@ def _of_collection(entry: Any, options: Options) -> Held | None:
         text = as_text(entry)
         return None if text is None else tuple(split_labels(text, options.label_separator)) or None
     texts = {as_text(item) for item in entry}
-    return tuple(sorted(text for text in texts if text is not None))
+    held = tuple(sorted(text for text in texts if text is not None))
+    return None if texts and not held else held  # [None] says that nobody looked
 
 
 def _of_table(table: Any) -> list[Held | None]:

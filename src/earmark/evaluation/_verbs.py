@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
+from earmark.evaluation._label_sets import label_texts
 from earmark.evaluation._measure import KeepLists, measure
 from earmark.evaluation.data import Data, check, kept_for_reading, unlabelled
 from earmark.evaluation.options import GIVEN, HUB_K, Options, as_counts, as_names, byte_count, kind_of_intervals, whole
@@ -115,7 +116,7 @@ def evaluate(
     if not per_point:
         return scores
     point_groups = None if groups is None else tuple(column_texts(groups))
-    return replace(scores, point_labels=tuple(column_texts(labels)), point_groups=point_groups)
+    return replace(scores, point_labels=tuple(label_texts(labels, options)), point_groups=point_groups)
 
 
 def points_of(vectors: Any, distances: Any, distance: str | Sequence[str], name: str) -> tuple[Any, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError, UsageError
-from earmark.evaluation._label_sets import Classes, classes_of_sets, label_sets, names_of
+from earmark.evaluation._label_sets import Classes, classes_of_sets, label_sets, names_of, one_each, unused
 from earmark.evaluation.options import Options
 from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
@@ -108,12 +108,15 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
     if groups is not None:
         usable, remarks = _with_groups(groups, n, usable, options.across_groups)
         notes += remarks
-    notes += _doubtful_words(names[usable], "label")
+    notes += [*_doubtful_words(names[usable], "label"), *(() if rows is None else unused(rows, options))]
     named = _names(ids, n, given)
     if options.sample:
         usable, remark = _drawn(names, usable, named, options)
         notes.append(remark)
-    made = _classes(names, usable, options) if rows is None else classes_of_sets(rows, usable, options)
+    if rows is None or one_each(rows):
+        made = _classes(names, usable, options)
+    else:
+        made = classes_of_sets(rows, usable, options)
     kept, notes = made.kept, notes + made.notes
     kept_groups = None
     if numbered is not None:

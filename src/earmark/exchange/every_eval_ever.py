@@ -120,7 +120,8 @@ def _score(row: Row) -> dict[str, Any]:
     named = {name: getattr(row, name) for name in ("baseline", "lift", "p_value", "units")}
     score: dict[str, Any] = {
         "score": row.value,
-        "details": {name: repr(value) for name, value in named.items() if value is not None},
+        "details": {name: repr(value) for name, value in named.items() if value is not None}
+        | ({"reason": row.reason} if row.reason else {}),
     }
     uncertainty: dict[str, Any] = {}
     if ends := interval(row):

@@ -94,7 +94,9 @@ def _ends(row: Row) -> str:
 def _entry(hub: Any, dataset: str, row: Row, measured: Measured) -> Any:
     unit = "in percent" if metric_facts(row.metric).percent else ""
     how = [f"{name} {value}" for name, value in variant(row).items()]
-    notes = ", ".join(part for part in (f"{row.metric} {unit}".strip(), *how, _ends(row), _made_by(row)) if part)
+    notes = ", ".join(
+        part for part in (f"{row.metric} {unit}".strip(), *how, _ends(row), row.reason, _made_by(row)) if part
+    )
     date = measured.date.date().isoformat() if measured.date else None
     return hub.EvalResultEntry(
         dataset_id=dataset, task_id=row.subset or row.suite or "default", value=_value(row), date=date, notes=notes

@@ -15,7 +15,7 @@ from earmark.errors import InputError
 from earmark.report.ranking import ClipCount, Ranking, SharedClips, rank
 from earmark.report.score_index import ScoreIndex
 from earmark.scores import Scores
-from earmark.vectors.several_labels import split_labels
+from earmark.vectors.several_labels import labels_agree
 
 FileKind = Literal["failed", "dropped", "truncated", "converted"]
 
@@ -128,12 +128,7 @@ class CloseUp:
 
     def agree(self, query: int, row: int) -> bool:
         """Whether a neighbour is right: it has the query's label, or shares one; of background none is wrong."""
-        own, other = self.labels[query], self.labels[row]
-        if own == self.background and self.background:
-            return True
-        if not (self.separator and own and other):
-            return own == other
-        return not set(split_labels(own, self.separator)).isdisjoint(split_labels(other, self.separator))
+        return labels_agree(self.labels[query], self.labels[row], self.separator, self.background)
 
     def __post_init__(self) -> None:
         lengths = {"labels": len(self.labels), "ids": len(self.ids), "nearest": len(np.asarray(self.nearest))}

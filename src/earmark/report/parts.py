@@ -8,7 +8,8 @@ The lines are no rows of a score table: a group is no subset, for its clips have
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,8 @@ TESTED = "P@1"
 """The metric by which parts stand out: each clip is right or wrong, so that the test is exact."""
 SHOWN = (TESTED, "GSR", "P@5")
 SURE = 0.05
+ALIKE = 1.5
+"""How many times as common a class may be among the candidates of one group as among those of another."""
 _NAMED = 5
 _PLURAL = {"group": "groups", "class": "classes"}
 
@@ -59,6 +62,7 @@ class Parts(Displayed):
     metrics: tuple[str, ...]
     lines: tuple[PartLine, ...]
     title: str = ""
+    protocol: str = "all"
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -138,6 +142,11 @@ class Parts(Displayed):
         if len(self.lines) == 1:
             return f"There is one {self.by} alone: it cannot stand out."
         if self.by == "group" and all(line.tested and line.tested.elsewhere is None for line in self.lines):
+            if self.protocol == ACROSS and any(line.spread for line in self.lines):
+                return (
+                    "No class is as common elsewhere for one group as for another, so what is due to a group cannot be "
+                    "told from what the others have: measure without --across-groups to compare them."
+                )
             return "No class is in two groups, so what is due to a group cannot be told from what is due to its class."
         return f"Nothing tells {_PLURAL[self.by]} apart: the clips that could are all right, or all wrong."
 
@@ -163,6 +172,8 @@ def parts_of(
     groups: Sequence[str | None] | None = None,
     by: By = "group",
     title: str = "",
+    *,
+    protocol: str = "all",
 ) -> Parts:
     """The parts of a subset.
 
@@ -172,6 +183,8 @@ def parts_of(
         groups: Of the clips; needed by group.
         by: `group` compares groups within each class, `class` classes with each other.
         title: Stands above the table.
+        protocol: Under which the values were measured; across groups, groups are compared within each class where
+            they find about as much of it in the other groups.
     """
     if by not in ("group", "class"):
         raise UsageError(f"by is group or class, not {by!r}.")
@@ -182,9 +195,8 @@ def parts_of(
         raise InputError(f"There is no value of single clips of {', '.join(SHOWN)}: measure one of them.")
     names, others = (groups, labels) if by == "group" else (labels, groups)
     assert names is not None
-    made = {
-        metric: measure_parts(values[metric], names, labels if by == "group" else None) for metric in metrics
-    }  # fmt: skip
+    strata = None if groups is None or by == "class" else _strata(labels, groups, across=protocol == ACROSS)
+    made = {metric: measure_parts(values[metric], names, strata) for metric in metrics}
     spreads: dict[str, set[str]] = {}
     for name, other in zip(names, others or [None] * len(names), strict=True):
         if name is not None and other is not None:
@@ -197,7 +209,34 @@ def parts_of(
         lines.append(PartLine(name, n, len(spreads.get(name, ())), scores))
     lead = metrics[0]
     lines.sort(key=lambda line: (line.scores[lead].value if lead in line.scores else np.inf, -line.n, line.name))
-    return Parts(by, metrics, tuple(lines), title)
+    return Parts(by, metrics, tuple(lines), title, protocol)
+
+
+def _strata(labels: Sequence[str | None], groups: Sequence[str | None], *, across: bool) -> list[Hashable]:
+    """What groups are compared within: each class and, across groups, as much of it among the candidates.
+
+    A clip then finds its class in the other groups alone. Where two groups differ in how common a class is elsewhere,
+    they differ in their hits, and neither is to blame.
+    """
+    if not across:
+        return list(labels)
+    pairs = [(label, group) for label, group in zip(labels, groups, strict=True) if label and group]
+    cells, by_label, by_group = Counter(pairs), Counter(label for label, _ in pairs), Counter(of for _, of in pairs)
+    shares: dict[str, dict[str, float]] = {}
+    for (label, group), count in cells.items():
+        others = len(pairs) - by_group[group]
+        shares.setdefault(label, {})[group] = (by_label[label] - count) / others if others else 0.0
+    numbers: dict[tuple[str, str], int] = {}
+    for label, of_group in shares.items():
+        number, least = 0, min(of_group.values())
+        for group, share in sorted(of_group.items(), key=lambda item: item[1]):
+            if share > ALIKE * least:
+                number, least = number + 1, share
+            numbers[label, group] = number
+    return [
+        (label, numbers.get((label, group))) if label and group else None
+        for label, group in zip(labels, groups, strict=True)
+    ]
 
 
 def parts_of_scores(scores: Scores, by: By, **chosen: str) -> Parts:
@@ -217,4 +256,4 @@ def parts_of_scores(scores: Scores, by: By, **chosen: str) -> Parts:
     (key,) = keys
     values = {metric: found for (*setting, metric), found in scores.per_point.items() if tuple(setting) == key}
     about = [key[0], *(name for name in key[1:2] if name != "none"), PROTOCOLS.get(key[2], key[2])]
-    return parts_of(values, scores.point_labels, scores.point_groups, by, title=", ".join(about))
+    return parts_of(values, scores.point_labels, scores.point_groups, by, title=", ".join(about), protocol=key[2])

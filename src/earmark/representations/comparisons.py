@@ -309,8 +309,17 @@ def compare_runs(
         names = list(dict.fromkeys(name for _, name in found))
         nothing = f"No run has a subset {subset!r}.{did_you_mean(subset, names)}" if subset else _NOTHING
         raise InputError(refused[0] if refused else nothing)
-    notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused)
+    notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused, *_aligned_note(records))
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
+
+
+def _aligned_note(records: Mapping[Path, Mapping[str, Any]]) -> list[str]:
+    """What is said where runs measured distances between frames."""
+    names = {job["distance"] for record in records.values() for job in record["evaluations"]}
+    aligned = sorted(name for name in names if name.endswith(SUFFIX))
+    if not aligned:
+        return []
+    return [f"{', '.join(aligned)} left out: frames were aligned, and are compared in the report and comparisons.csv"]
 
 
 _NOTHING = "These runs hold no vectors to compare."

@@ -21,6 +21,7 @@ from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
 from earmark.scores.rows import distinct
 from earmark.scores.spelling import is_single
+from earmark.vectors.several_labels import spelled
 from earmark.wording import counted, listed
 from earmark.workers import thread_count
 
@@ -86,10 +87,12 @@ def map_run(
     places = {name: row for row, name in enumerate(any_vectors.ids)}
     order = [places[name] for name in ids]
     labels, groups = ([column[row] for row in order] for column in (any_vectors.labels, any_vectors.groups))
+    labels = [spelled(label, config.label_separator) for label in labels]
     clips = _table(path, first, ids, labels, groups)
     options = Options(
         distance=tuple(dict.fromkeys(item.distance for item in settings)), ties=config.ties,
         across_groups=config.across_groups and clips.groups is not None, min_class_size=config.min_class_size,
+        label_separator=config.label_separator, background=config.background,
         seed=config.seed if seed is None else seed, memory=byte_count(config.memory), threads=thread_count(threads),
         device=config.device, progress=progress,
     )  # fmt: skip

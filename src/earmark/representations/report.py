@@ -33,6 +33,7 @@ from earmark.runs import folder
 from earmark.scores import Row, Scores, load_scores
 from earmark.scores.metrics import named
 from earmark.scores.rows import distinct
+from earmark.vectors.several_labels import spelled
 from earmark.wording import counted, listed
 
 CLOSE_UPS = 6
@@ -350,7 +351,7 @@ def close_up_of(path: Path, best: Row, clips: Clips, config: RunConfig) -> Close
         correction=best.correction,
         suite=best.suite,
         protocol=best.protocol,
-        labels=vectors.labels,
+        labels=[spelled(label, config.label_separator) for label in vectors.labels],
         ids=vectors.ids,
         groups=vectors.groups if any(vectors.groups) else None,
         nearest=nearest,

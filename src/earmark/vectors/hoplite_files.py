@@ -32,6 +32,8 @@ from earmark.wording import counted, seconds_text
 DATABASE, INDEX = "hoplite.sqlite", "usearch.index"
 POSITIVE = 1
 GROUPS = ("recording", "deployment", "project")
+ROUNDING = 0.001
+"""Seconds. Times are rounded where they are written: spans that overlap by less lie beside each other."""
 
 
 class _Window(NamedTuple):
@@ -157,7 +159,7 @@ def _read_windows(connection: sqlite3.Connection) -> _Held:
         starts = np.array([start for start, _, _ in given])
         ends = np.array([end for _, end, _ in given])
         for window in by_recording.get(recording, []):
-            touching = (starts < window.offsets[-1]) & (ends > window.offsets[0])
+            touching = (starts + ROUNDING < window.offsets[-1]) & (ends - ROUNDING > window.offsets[0])
             labels[window.key] = [given[place][2] for place in np.flatnonzero(touching)]
     return _Held(windows, names, labels, other, {})
 

@@ -42,6 +42,20 @@ def split_labels(text: str, separator: str) -> list[str]:
     return sorted({part.strip() for part in parts} - {""})
 
 
+def spelled(text: str | None, separator: str) -> str | None:
+    """The one spelling of labels, in whichever order they were given; None where there are none."""
+    return separator.join(split_labels(text, separator)) or None if text and separator else text
+
+
+def labels_agree(own: str | None, other: str | None, separator: str, background: str) -> bool:
+    """Whether a neighbour is right: it has the clip's label, or shares one; of background none is wrong."""
+    if own == background and background:
+        return True
+    if not (separator and own and other):
+        return own == other
+    return not set(split_labels(own, separator)).isdisjoint(split_labels(other, separator))
+
+
 def label_columns(names: Sequence[str], asked: str | None) -> list[str]:
     """The columns that a list of names or patterns (`sp_*`, `wren,owl`) means; none where it is the name of one."""
     if asked is None or asked in names or not set(asked) & set(",*?["):

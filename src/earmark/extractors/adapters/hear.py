@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,12 +79,27 @@ class HearModule:
             return answer, None
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError("get_timestamp_embeddings must return embeddings and timestamps.")
-        return answer[0], answer[1]
+        embeddings, stamps = answer
+        shape, count = list(np.shape(embeddings)), math.prod(np.shape(stamps))
+        if len(shape) != 3 or shape[1] != count:
+            raise InputError(
+                f"get_timestamp_embeddings gives embeddings {shape} with {count} "
+                "timestamps of one clip: the HEAR API asks for [1, timestamps, features]."
+            )
+        return embeddings, stamps
 
     def _frame_rate(self, rate: int) -> float:
         """Frames a second, from the timestamps of two seconds of silence."""
         stamps = np.asarray(self._hear(np.zeros(2 * rate, np.float32))[1], dtype=np.float64).ravel()
-        return 1000.0 / float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.5
+        if len(stamps) < 2:
+            return 0.5
+        span = float(stamps[-1] - stamps[0]) * len(stamps) / (len(stamps) - 1)
+        if not 200.0 <= span <= 6000.0:
+            raise InputError(
+                f"The timestamps of get_timestamp_embeddings span {span:g} for two seconds of sound: the HEAR API asks "
+                "for milliseconds."
+            )
+        return 1000.0 / float(np.median(np.diff(stamps)))
 
 
 def _kind(module: Any, asked: str | None, name: str) -> str:

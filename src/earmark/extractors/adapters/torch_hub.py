@@ -10,8 +10,8 @@ code that you name yourself, like an import path.
 
 What is called is `method`; without it `extract_features` where the model has it, else the model itself. Which tensor of
 the answer is meant `answers` tells. Which of its axes is time is found by letting the model hear one second and two:
-the axis that grows is time. Where none grows, the last holds features. Clips are given one by one, float32, as
-[1, samples] unless `layout` says otherwise.
+the axis that grows is time. Where none grows and two are longer than 1, `output_layout` has to say it. Clips are given
+one by one, float32, as [1, samples] unless `layout` says otherwise.
 """
 
 from __future__ import annotations
@@ -297,8 +297,8 @@ def axes_of(one: tuple[int, ...], two: tuple[int, ...], name: str) -> tuple[str,
     left = [axis for axis, word in enumerate(axes) if not word]
     if len(left) == 1 and not growing:
         axes[left[0]] = "feature"
-    elif len(left) == 2 and len(growing) <= 1:
-        time = growing[0] if growing else left[0]
+    elif len(left) == 2 and (len(growing) == 1 or (not growing and 1 in (one[left[0]], one[left[1]]))):
+        time = growing[0] if growing else left[0] if one[left[0]] == 1 else left[1]
         axes[time] = "time"
         axes[left[0] + left[1] - time] = "feature"
     else:

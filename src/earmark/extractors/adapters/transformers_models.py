@@ -4,8 +4,10 @@
     modeling_x.py beside them (auto_map in config.json)               runs only with trust_remote_code=true
 
 Clips go one by one through the model's own feature extractor and its encoder; frames are the last hidden state, or that
-of `layer`. The families that Earmark knows (`earmark extractors`) are faster and tested against their authors' code:
-this one is for everything else. Nothing is asked on the terminal.
+of `layer`. A clip longer than the feature extractor keeps (of Whisper 30 s) is heard in windows of so much, one after
+the other; how much that is, is found by changing the end of a noise. The families that Earmark knows (`earmark
+extractors`) are faster and tested against their authors' code: this one is for everything else. Nothing is asked on the
+terminal.
 """
 
 from __future__ import annotations
@@ -15,13 +17,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from earmark.errors import InputError, UsageError, require, strangers_code
+from earmark.errors import EarmarkError, InputError, UsageError, require, strangers_code
 from earmark.extractors.adapters.answers import chosen_output
 from earmark.extractors.adapters.layered import Floats, LayeredClips, counted_layer
 from earmark.extractors.contract import ExtractorCard
 from earmark.extractors.pretrained import library_quiet
 from earmark.extractors.torch_models import device_of, exact
-from earmark.extractors.windows import SHORTEST, trial_noise
+from earmark.extractors.windows import SHORTEST, trial_noise, windows
+
+_LONGEST = 128
+"""Seconds of noise at most whose end is changed, to see how much a feature extractor keeps."""
 
 
 class TransformersModel(LayeredClips):
@@ -61,6 +66,7 @@ class TransformersModel(LayeredClips):
         title = Path(name).name
         self.card = ExtractorCard(name=title, rate=self.rate)
         self.layers = 0
+        self.context = self._context()
         seconds = [self._first_heard(second * self.rate) for second in (1, 2)]
         self.layers = len(seconds[0]) - 1
         self.layer = counted_layer(layer, self.layers, title)
@@ -74,19 +80,55 @@ class TransformersModel(LayeredClips):
             frame_rate=float(two[0] - one[0]) or None,
             parameters=sum(int(weights.numel()) for weights in self.model.parameters()),
             checkpoint=name,
-            version=f"1 {commit or ''}".strip(),
+            version=f"2 {commit or ''}".strip(),
         )
 
     def hidden(self, samples: Floats) -> Sequence[Any]:
-        torch = self._torch
+        if self.context is None or len(samples) <= self.context:
+            return self._heard(samples)
+        parts = [self._heard(window) for window in windows(samples, self.context, self.context)]
+        return [self._torch.cat(states) for states in zip(*parts, strict=True)]
+
+    def _input(self, samples: Floats) -> Any:
+        """What the model is given of a clip."""
         inputs = self._extractor(samples, sampling_rate=self.rate, return_tensors="pt")
         main = getattr(self.model, "main_input_name", "")
         known = [key for key in (main, "input_values", "input_features") if key and key in inputs]
         if not known:
             raise InputError(f"The feature extractor of {self.card.name} gives {', '.join(inputs)}: no input is known.")
+        return inputs[known[0]]
+
+    def _context(self) -> int | None:
+        """How many samples of a clip the feature extractor keeps; None where it keeps two minutes or more."""
+        noise = trial_noise(_LONGEST * self.rate)
+
+        def loses(length: int, kept: int) -> bool:
+            other = noise[:length].copy()
+            other[kept:] *= -0.5
+            return bool(self._torch.equal(self._input(noise[:length]), self._input(other)))
+
+        length = 2 * self.rate
+        try:
+            while not loses(length, length // 2):
+                length *= 2
+                if length > len(noise):
+                    return None
+            least, most = 0, length // 2
+            while most - least > 1:
+                middle = (least + most) // 2
+                least, most = (least, middle) if loses(length, middle) else (middle, most)
+        except EarmarkError:
+            raise
+        except Exception:  # what it cannot be given so, hearing it will tell
+            return None
+        return most
+
+    def _heard(self, samples: Floats) -> Sequence[Any]:
+        torch = self._torch
+        given = self._input(samples)
         wanted = {} if self._output else {"output_hidden_states": True}
         with torch.inference_mode(), exact(torch):
-            answer = self.model(inputs[known[0]].to(self._device), **wanted)
+            answer = self.model(given.to(self._device), **wanted)
         last = chosen_output(answer, self._output, self.card.name)
         states = None if self._output else getattr(answer, "hidden_states", None)
         chosen = [last] if not states else [*states[:-1], last]
@@ -94,7 +136,7 @@ class TransformersModel(LayeredClips):
 
     def _first_heard(self, samples: int) -> Sequence[Any]:
         with strangers_code(f"{self.card.name} fails on {samples / self.rate:g} s of sound"):
-            return self.hidden(trial_noise(samples))
+            return self._heard(trial_noise(samples))
 
 
 def _frames(values: Any, name: str) -> Any:

@@ -34,7 +34,7 @@ def part_tables(item: CloseUp) -> Html | None:
 
 def _parts(item: CloseUp, by: By) -> Parts | None:
     try:
-        return parts_of(item.per_point, item.labels, item.groups, by)
+        return parts_of(item.per_point, item.labels, item.groups, by, protocol=item.protocol)
     except InputError:
         return None
 

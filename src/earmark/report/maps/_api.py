@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from earmark.errors import InputError, UsageError
-from earmark.evaluation.data import check_ids, check_vectors, texts_of_rows
+from earmark.evaluation._label_sets import BACKGROUND, label_sets, names_of, one_each
+from earmark.evaluation.data import check_ids, check_vectors, kept_for_reading, texts_of_rows
 from earmark.evaluation.options import Options, as_names, byte_count, whole
 from earmark.geometry import spaces
 from earmark.geometry.corrections import parse_all
@@ -22,6 +23,7 @@ from earmark.report.maps._sounds import BUDGET, Sounds, embedded, files_of, link
 from earmark.report.maps.content import ClipTable, Fetch, MapContent
 from earmark.report.maps.page import render_map
 from earmark.vectors.frames import columns_taken, is_frame, read_frame
+from earmark.vectors.several_labels import SEPARATORS
 from earmark.wording import counted
 from earmark.workers import thread_count
 
@@ -86,15 +88,16 @@ def map_clips(
     vectors: Any, labels: Any = None, *, groups: Any = None, ids: Sequence[str] | str | None = None,
     audio: Audio = None, distance: str | Sequence[str] = "cosine", correct: str | Sequence[str] = "none",
     across_groups: bool = False, k: int = NEIGHBOURS, projection: str | Sequence[str] = "auto", sounds: str = BUDGET,
-    most: int = MOST, min_class_size: int = 2, ties: spaces.Ties = "average", seed: int = 0, title: str = "",
-    system: str = "", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
-    progress: bool = False,
+    most: int = MOST, min_class_size: int = 2, label_separator: str = "", background: str = "",
+    ties: spaces.Ties = "average", seed: int = 0, title: str = "", system: str = "", device: str = "auto",
+    memory: str | int = "2GB", threads: int | None = None, progress: bool = False,
 ) -> ClipMap:  # fmt: skip
     """A map of `vectors` [N, D] to click through and listen to, which shows itself in a notebook.
 
     Args:
         vectors: One row for each clip: an array, a tensor, or a data frame of pandas or polars.
-        labels: One for each row, where there are some; of a data frame, the name of a column.
+        labels: One for each row, where there are some, or several as in `evaluate`; of a data frame, the name of a
+            column.
         groups: The speaker, bird or recording of each row; of a data frame, the name of a column.
         ids: Names of the rows; of a data frame, the name of a column.
         audio: A folder, a manifest, a corpus or a list of clips, whose ids or file names are the ids of the rows.
@@ -108,6 +111,8 @@ def map_clips(
             beside the saved file, or "none".
         most: More clips than this are drawn at random.
         min_class_size: Clips of smaller classes are no one's neighbours, as in `evaluate`.
+        label_separator: What stands between the labels of a clip that has several; neighbours that share one agree.
+        background: The label of clips that hold none of the classes.
         ties: Ranks of equal values under spearman: "average" or "ordinal".
         seed: Seed of the projection and of the draw.
         title: Heading of the page.
@@ -122,14 +127,22 @@ def map_clips(
 
     >>> map_clips(np.eye(4), ["wren", "wren", "owl", "owl"], system="one-hot", sounds="none").save("map.html")
     """
-    values, names, texts, own_groups, notes = _rows_of(vectors, labels, groups, ids)
+    values, names, given_labels, own_groups, notes = _rows_of(vectors, labels, groups, ids)
+    several = Options(label_separator=label_separator, background=background)
+    texts: list[str | None] = [None] * len(names)
+    if given_labels is not None:
+        sets = label_sets(given_labels, several)
+        if sets is not None and not one_each(sets):
+            label_separator, background = label_separator or SEPARATORS[0], background or BACKGROUND
+        texts = texts_of_rows(given_labels if sets is None else names_of(sets, several), len(names), "labels") or texts
     found, remarks = clips_of(audio, names)
     clips = ClipTable(ids=names, labels=texts, groups=own_groups, **(columns_of(found) if audio is not None else {}))
     if across_groups and own_groups is None:
         raise UsageError("across_groups needs groups: give the group (speaker, bird, recording) of each row.")
     options = Options(
         distance=as_names(distance, "distance"), correct=parse_all(correct), across_groups=across_groups,
-        min_class_size=min_class_size, ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
+        min_class_size=min_class_size, label_separator=label_separator, background=background,
+        ties=ties, seed=seed, memory=byte_count(memory), threads=thread_count(threads),
         device=device, progress=progress,
     )  # fmt: skip
     if parse_sounds(sounds) == "link":  # a mistake is told before the work
@@ -158,7 +171,7 @@ def _fetcher(clips: Sequence[Any]) -> Fetch:
 
 def _rows_of(
     vectors: Any, labels: Any, groups: Any, ids: Any
-) -> tuple[Any, list[str], list[str | None], list[str | None] | None, tuple[str, ...]]:
+) -> tuple[Any, list[str], Any, list[str | None] | None, tuple[str, ...]]:
     """Vectors, ids, labels, groups and notes; columns of a frame by their names."""
     if is_frame(vectors) and labels is None and not isinstance(groups, str) and not isinstance(ids, str):
         frame = read_frame(vectors)
@@ -172,5 +185,4 @@ def _rows_of(
     count = len(values)
     named = check_ids(ids, count)
     names = [str(row) for row in range(count)] if named is None else list(named)
-    texts = texts_of_rows(labels, count, "labels") or [None] * count
-    return values, names, texts, texts_of_rows(groups, count, "groups"), notes
+    return values, names, kept_for_reading(labels), texts_of_rows(groups, count, "groups"), notes

@@ -88,7 +88,7 @@ def build_map(
         views += _views(clips, item, matrix, known, options, k, placed[key])
     return MapContent(
         title=title, clips=clips, layouts=layouts, views=views, notes=remarks, synthetic=synthetic, fetch=fetch,
-        version=__version__,
+        version=__version__, separator=options.label_separator, background=options.background,
     )  # fmt: skip
 
 
@@ -149,7 +149,8 @@ def _measured(
     scores = evaluate(
         vectors, clips.labels, distance=distance, correct=str(correction), metrics=METRICS, k=1, intervals="none",
         groups=clips.groups, across_groups=options.across_groups and clips.groups is not None, per_point=True,
-        min_class_size=options.min_class_size, ties=options.ties, device=options.device, memory=options.memory,
+        min_class_size=options.min_class_size, label_separator=options.label_separator, background=options.background,
+        ties=options.ties, device=options.device, memory=options.memory,
         threads=options.threads, progress=options.progress,
     )  # fmt: skip
     return {(protocol, metric): values for (_, _, protocol, metric), values in scores.per_point.items()}

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.report.maps.content import ClipTable, MapContent, MapLayout, MapView
+from earmark.vectors.several_labels import split_labels
 
 STEPS = 65_535
 _TYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
@@ -47,7 +48,7 @@ def pack(content: MapContent) -> str:
         "title": content.title,
         "clips": len(clips),
         "ids": list(clips.ids),
-        "labels": _texts(clips.labels),
+        "labels": _labels(content),
         "groups": None if clips.groups is None else _texts(clips.groups),
         "files": _files(clips),
         "starts": _times(clips.starts),
@@ -69,6 +70,16 @@ def _texts(texts: Sequence[str | None]) -> dict[str, Any]:
     names = sorted({text for text in texts if text})
     numbers = {name: number for number, name in enumerate(names, 1)}
     return {"names": names, "codes": whole_numbers(np.array([numbers.get(text or "", 0) for text in texts], np.int64))}
+
+
+def _labels(content: MapContent) -> dict[str, Any]:
+    """Labels as texts; where clips have several or none, with the numbers of the labels of each text."""
+    texts = _texts(content.clips.labels)
+    if not content.separator and not content.background:
+        return texts
+    held = [() if name == content.background else split_labels(name, content.separator) for name in texts["names"]]
+    numbers = {label: number for number, label in enumerate(sorted({label for own in held for label in own}))}
+    return {**texts, "sets": [[numbers[label] for label in own] for own in held]}
 
 
 def _files(clips: ClipTable) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from earmark.progress import progress_bar
 from earmark.report._audio_player import LONGEST, Sound, cut, player
 from earmark.report.maps._lists import Lists
 from earmark.report.maps.content import ClipTable, Fetch, MapContent
+from earmark.vectors.several_labels import labels_agree
 from earmark.wording import counted
 
 BUDGET = "5MB"
@@ -95,7 +96,8 @@ def listening_order(content: MapContent) -> list[int]:
     lists: Lists = content.views[0].lists
     nearest = lists.rows[:, 0].tolist() if lists.rows.shape[1] else []
     pairs = ((row, other) for row, other in enumerate(nearest) if other >= 0 and labels[row] and labels[other])
-    wrong = [row for pair in pairs if labels[pair[0]] != labels[pair[1]] for row in pair]
+    apart = content.separator, content.background
+    wrong = [row for pair in pairs if not labels_agree(labels[pair[0]], labels[pair[1]], *apart) for row in pair]
     rest = np.random.default_rng(0).permutation(len(labels)).tolist()
     return list(dict.fromkeys([*wrong, *rest]))
 

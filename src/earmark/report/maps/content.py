@@ -103,3 +103,7 @@ class MapContent:
     synthetic: bool = False
     fetch: Fetch | None = None
     version: str = ""
+    separator: str = ""
+    """Between the labels of a clip that has several."""
+    background: str = ""
+    """The label of clips that hold none of the classes."""

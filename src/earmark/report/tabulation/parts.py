@@ -35,7 +35,10 @@ def _tables(source: TableSource, choice: Choice, by: By) -> list[Table]:
     for row in _chosen_rows(ScoreIndex(material.ranked), choice, source.name):
         close_up: CloseUp = material.close_up(row)
         try:
-            parts = parts_of(close_up.per_point, close_up.labels, close_up.groups, by, title=close_up.heading)
+            parts = parts_of(
+                close_up.per_point, close_up.labels, close_up.groups, by, title=close_up.heading,
+                protocol=close_up.protocol,
+            )  # fmt: skip
         except InputError as error:
             lacking.append(f"{row.subset}: {error}")
             continue

@@ -53,11 +53,18 @@ const neighboursOf = (number, row) => {
   return near;
 };
 
-// 1: the nearest neighbour has the clip's label; 0: it has another; -1: nobody knows.
+// 1: a clip has another's label, or shares one of several; 0: it does not; -1: nobody knows, or it is background.
+const agree = (row, other) => {
+  const own = labelCodes[row], its = labelCodes[other], { sets } = data.labels;
+  if (!own || !its) return -1;
+  if (!sets) return own === its ? 1 : 0;
+  if (!sets[own - 1].length) return -1;
+  return sets[own - 1].some((label) => sets[its - 1].includes(label)) ? 1 : 0;
+};
+
 const rightOf = (number, row) => {
   const other = viewOf(number).rows[row * views[number].k];
-  if (!other || !labelCodes[row] || !labelCodes[other - 1]) return -1;
-  return labelCodes[row] === labelCodes[other - 1] ? 1 : 0;
+  return other ? agree(row, other - 1) : -1;
 };
 
 // --- colours: every way to colour gives categories with a name, a colour, a shape and a size ---------------------

@@ -94,8 +94,7 @@ const factsOf = (row) => {
 };
 
 const neighbourLine = (other, place, row) => {
-  const own = labelCodes[row], its = labelCodes[other.row];
-  const verdict = own && its ? (own === its ? ["right", "same label"] : ["wrong", "other label"]) : ["", ""];
+  const verdict = [["", ""], ["wrong", "other label"], ["right", data.labels.sets ? "shares a label" : "same label"]][agree(row, other.row) + 1];
   return element("li", { "data-row": other.row },
     element("span", { class: "rank" }, `${place + 1}`),
     element("button", { type: "button", class: "go", onclick: () => choose(other.row) },

@@ -116,7 +116,7 @@ const drawNeighbours = (ink) => {
   const near = neighboursOf(state.view, state.clip);
   const x = screenX(state.clip), y = screenY(state.clip);
   for (const other of near) {
-    const same = labelCodes[state.clip] && labelCodes[other.row] === labelCodes[state.clip];
+    const same = agree(state.clip, other.row) === 1;
     pen.beginPath();
     pen.setLineDash(same || !labelCodes[state.clip] ? [] : [5, 4]);
     pen.moveTo(x, y);
