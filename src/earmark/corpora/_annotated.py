@@ -162,7 +162,9 @@ class _Reading:
             first = "; ".join(f"{row.where}: {row.label}" for row in several[0] if row.label)
             what = f"{root}: {counted(len(several), 'span')} with several labels"
             left_out = (
-                "" if self.separator else " left out, since a clip is of one class here; --label-separator ';' keeps "
+                ""
+                if self.separator
+                else " left out, since a clip is of one class here; --label-separator ';' keeps "
                 "them, or choose one label for each"
             )
             notes.append(f"{what}{left_out} (first: {first}).")
@@ -177,7 +179,6 @@ class _Reading:
         if unlabelled:
             notes.append(f"{root}: {unlabelled} of {len(clips)} clips have no label.")
         return notes
-
 
     def unused(self, clips: Sequence[Clip], files: Sequence[Path]) -> list[str]:
         """What lies under the folder, looks as if it belonged to the annotations, and gave no clip."""
@@ -194,10 +195,12 @@ class _Reading:
         if tables:
             notes.append(
                 f"{self.root.name}: {counted(len(tables), 'file')} not read, since the first line is not that of a "
-                f"program's annotations ({first_of(tables, 3)}); compare its columns with those of a table that is read."
+                f"program's annotations ({first_of(tables, 3)}); compare its columns with those of one that is."
             )
         if silent:
-            notes.append(f"{self.root.name}: {counted(len(silent), 'recording')} without a clip ({first_of(silent, 3)}).")
+            notes.append(
+                f"{self.root.name}: {counted(len(silent), 'recording')} without a clip ({first_of(silent, 3)})."
+            )
         return notes
 
     def _resembles_annotations(self, file: Path) -> bool:

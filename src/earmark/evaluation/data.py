@@ -84,7 +84,8 @@ def _refuse_telling_columns(vectors: Any, name: str) -> None:
     wrong = [column for column in columns if role_of(column) or is_index_name(column) or telling(column)]
     if wrong:
         raise InputError(
-            f"{name} are a data frame with the column {wrong[0]!r}, which is no dimension: give the frame without it."
+            f"{name} are a data frame with the column {wrong[0]!r}, which is no dimension: name the columns, as in "
+            f"labels={wrong[0]!r}, or give the frame without it."
         )
 
 
