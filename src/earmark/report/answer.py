@@ -271,7 +271,8 @@ def _chance(found: list[SubsetAnswer], metric: str) -> str:
     known = [finding for finding in found if finding.row.lift is not None]
     if not known:
         return (
-            "How far above chance these values lie is not known: labels were not shuffled, or groups leave nothing to."
+            "How far above chance these values lie is not known: labels were not shuffled (--permutations), or groups "
+            "allow no other order of them."
         )
     unsure = [finding.subset.label for finding in known if above_chance(finding.row) is False]
     untested = [finding.subset.label for finding in found if above_chance(finding.row) is None]
