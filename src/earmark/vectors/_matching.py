@@ -52,8 +52,8 @@ def match_rows(
     """
     if ids is not None and labels.ids is not None:
         order, exactly = _by_id(ids, labels.ids, source, labels.source)
-        said = () if exactly else (f"{labels.source}: ids were joined to those of {source} by file name.",)
-        return Match(order, tuple(ids), None, (*said, *_spare(labels, order, thing)))
+        loosely = () if exactly else (f"{labels.source}: ids were joined to those of {source} by file name.",)
+        return Match(order, tuple(ids), None, (*loosely, *_spare(labels, order, thing)))
     ours: _Names = {"id": ids} if ids is not None else _name_columns(beside or {})
     theirs: _Names = {"id": labels.ids} if labels.ids is not None else _name_columns(labels.beside)
     found = _by_names(ours, theirs)
