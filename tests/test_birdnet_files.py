@@ -40,6 +40,21 @@ def test_labels_join_by_window(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("id,label\n" + "".join(f"{name},{k}x\n" for k, name in enumerate(names)))
     joined = read_labelled(file, tmp_path / "labels.csv")
     assert list(joined.labels) == ["1x", "2x", "3x", "0x"]
+    assert not any("by file name" in note for note in joined.notes)
+
+
+def test_labels_join_by_window_whatever_the_ending_and_the_folder_of_the_recording(tmp_path: Path) -> None:
+    file = write(tmp_path / "dawn.birdnet.embeddings.txt")
+    names = ("rec/dawn.wav#4.5-7.5", "rec/dawn.wav#0-3", "rec/dawn.wav#1.5-4.5", "rec/dawn.wav#3-6")
+    (tmp_path / "labels.csv").write_text("id,label\n" + "".join(f"{name},{k}x\n" for k, name in enumerate(names)))
+    joined = read_labelled(file, tmp_path / "labels.csv")
+    assert list(joined.labels) == ["1x", "2x", "3x", "0x"]
+    assert any("joined to those of" in note and "by file name" in note for note in joined.notes)
+    (tmp_path / "labels.csv").write_text(
+        "id,label\n" + "".join(f"dusk{name[8:]},{k}x\n" for k, name in enumerate(names))
+    )
+    with pytest.raises(InputError, match=r"lacks 4 ids .*its own are like .*where nobody looked.*--background"):
+        read_labelled(file, tmp_path / "labels.csv")
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,64 @@ def test_frames_are_compared_by_a_column_that_they_share() -> None:
     compared = earmark.compare({"a": first, "b": second}, "species", groups="tape", metrics="P@1")
     plain = earmark.compare({"a": vectors(0), "b": vectors(1)}, LABELS, groups=TAPES, metrics="P@1")
     assert compared.rows[0].value == plain.rows[0].value
-    with pytest.raises(InputError, match="other labels"):
+    with pytest.raises(InputError, match=r"differ in the label of row 0 .*'bark' and 'hum'; .*ids='clip'"):
         earmark.compare({"a": first, "b": second.assign(species=LABELS[::-1])}, "species")
+    with pytest.raises(InputError, match="differ in the group of row 0"):
+        earmark.compare({"a": first, "b": second.assign(tape=TAPES[::-1])}, "species", groups="tape")
+    with pytest.raises(InputError, match="a has 60 rows and b has 50"):
+        earmark.compare({"a": first, "b": second.iloc[:50]}, "species")
+
+
+def named(values: np.ndarray) -> object:
+    return frame(values).assign(clip=[f"c{number}" for number in range(60)]).drop(columns="day")
+
+
+def test_frames_are_joined_by_a_column_that_names_clips() -> None:
+    plain = earmark.compare({"a": vectors(0), "b": vectors(1)}, LABELS, groups=TAPES, metrics="P@1")
+    first, second = named(vectors(0)), named(vectors(1))
+    words = {"groups": "tape", "metrics": "P@1", "ids": "clip"}
+    mixed = second.sample(frac=1, random_state=0)
+    for a, b in ((first, mixed), (polars.from_pandas(first), polars.from_pandas(mixed))):
+        assert earmark.compare({"a": a, "b": b}, "species", **words).rows[0].value == plain.rows[0].value
+    part = earmark.compare({"a": first, "b": mixed[mixed["clip"] != "c3"]}, "species", **words)
+    assert part.rows[0].n == 59
+    assert "Compared on the 59 clips, of 60, that all frames have" in part.notes
+    with pytest.raises(InputError, match="b has c3 more than once in 'clip'"):
+        earmark.compare({"a": first, "b": second.assign(clip="c3")}, "species", ids="clip")
+    with pytest.raises(InputError, match="no clip in common"):
+        earmark.compare({"a": first, "b": second.assign(clip="z" + second["clip"])}, "species", ids="clip")
+    with pytest.raises(UsageError, match="names of columns"):
+        earmark.compare({"a": first, "b": mixed}, LABELS, ids="clip")
+
+
+def test_frames_with_equal_labels_and_another_order_are_refused() -> None:
+    first, second = named(vectors(0)), named(vectors(1))
+    turned = second.iloc[[*range(19, -1, -1), *range(20, 60)]]  # bark stays bark
+    with pytest.raises(InputError, match=r"another order, by their column 'clip': join them with ids='clip'"):
+        earmark.compare({"a": first, "b": turned}, "species")
+    with pytest.raises(InputError, match="another order, by their index"):
+        earmark.compare({"a": first.drop(columns="clip"), "b": turned.drop(columns="clip")}, "species")
+    again = turned.drop(columns="clip").reset_index(drop=True)
+    assert earmark.compare({"a": first.drop(columns="clip"), "b": again}, "species", metrics="P@1").rows[0].n == 60
+
+
+def test_columns_beside_numbered_ones_are_doubted() -> None:
+    values = np.random.default_rng(0).normal(size=(60, 9))
+    table = frame(values).drop(columns="day").assign(duration=values[:, 0] ** 2)
+    with pytest.warns(UserWarning, match='"duration" is taken as a feature; if it is none, drop it from the frame'):
+        earmark.evaluate(table, "species", metrics="P@1")
+    with pytest.raises(InputError, match="drop it from the frame"):
+        earmark.evaluate(table.assign(duration=range(5, 65)), "species", metrics="P@1")
+
+
+def test_the_table_of_groups_is_shown_and_becomes_a_frame() -> None:
+    scores = earmark.evaluate(frame(vectors()), "species", groups="tape", metrics="P@1", per_point=True)
+    parts = scores.by_group()
+    lines = parts.to_pandas()
+    assert list(lines.columns[:4]) == ["group", "clips", "classes", "P@1"]
+    assert lines["clips"].sum() == 60
+    assert lines["P@1 low"].dtype == float
+    assert repr(parts.table()).splitlines()[2].startswith("group")
 
 
 def test_a_wrong_name_is_told_with_the_names_that_are_there() -> None:

@@ -277,3 +277,24 @@ def test_intervals_hold_the_value_that_collections_of_this_size_have() -> None:
         expected = np.mean([row.value for row in drawn])
         covered = np.mean([row.low <= expected <= row.high for row in drawn])
         assert covered > 0.9, (metric, covered)
+
+
+def notes(labels: Sequence[Any], **options: Any) -> str:
+    vectors = np.random.default_rng(0).normal(size=(len(labels), 4))
+    return " | ".join(earmark.evaluate(vectors, labels, metrics="P@1", **options).notes)
+
+
+def test_labels_that_are_probably_meant_otherwise_are_told() -> None:
+    labels = ["wren", "owl", "wren;owl", "none"] * 3
+    told = notes(labels)
+    assert "1 label such as 'wren;owl' is taken for a class of its own" in told
+    assert "--label-separator ';'" in told
+    assert "3 rows with the label 'none', a class like any other: --background 'none'" in told
+    parted = notes(labels, label_separator=";")
+    assert "class of its own" not in parted
+    assert "with the label 'none'" in parted
+    assert "with the label 'none'" not in notes(labels, label_separator=";", background="none")
+    assert "labels that differ only in case or spaces are taken for different ones (Wren and wren)" in notes(
+        ["Wren", "wren", "owl"] * 4
+    )
+    assert "taken for" not in notes(["rain; heavy", "wind", "hail"] * 4)

@@ -221,6 +221,33 @@ def test_several_tables_of_a_recording_and_selections_that_overlap(field: Path) 
     assert spans(corpus) == [("dawn", "wren", 0.5, 1.0), ("dawn", "wren", 0.75, 1.25), ("dawn", "owl", 2.0, 2.75)]
 
 
+def test_a_span_counted_from_another_beginning_is_one_clip_and_contradictions_are_named(field: Path) -> None:
+    # 60.1 + 0.3 - 60.1 is not 0.3 in binary numbers
+    header = "Selection\tBegin Time (s)\tEnd Time (s)\tBegin File\tFile Offset (s)\tSpecies\n"
+    (field / "all.selections.txt").write_text(header + "1\t60.4\t60.7\tdawn.wav\t0.3\twren\n")
+    own = field / "dawn.Table.1.selections.txt"
+    own.write_text(header + "1\t0.3\t0.6\tdawn.wav\t0.3\twren\n")
+    assert spans(open_corpus(str(field))) == [("dawn", "wren", 0.3, 0.6)]
+    own.write_text(own.read_text().replace("wren", "owl") + "2\t2\t3\tdawn.wav\t2\towl\n")
+    corpus = open_corpus(str(field))
+    assert spans(corpus) == [("dawn", "owl", 2.0, 3.0)]
+    assert "(first: all.selections.txt, line 2: wren; dawn.Table.1.selections.txt, line 2: owl)" in corpus.notes[1]
+
+
+def test_tables_that_cannot_be_read_and_recordings_without_clips_are_named(field: Path) -> None:
+    (field / "dawn.Table.1.selections.txt").write_text(RAVEN)
+    (field / "notes.txt").write_text("windy")
+    typed = field / "dusk.Table.1.selections.txt"
+    typed.write_text(RAVEN.replace("Begin Time", "Begin Tme"))
+    *_, tables, recordings = open_corpus(str(field)).notes
+    assert "1 file not read" in tables
+    assert "(dusk.Table.1.selections.txt)" in tables
+    assert "1 recording without a clip (dusk.wav)" in recordings
+    assert not any("without a clip" in note for note in open_corpus(str(field / "dawn.Table.1.selections.txt")).notes)
+    typed.write_text(RAVEN)
+    assert not any("not read" in note or "without a clip" in note for note in open_corpus(str(field)).notes)
+
+
 def test_selections_on_several_channels_are_told(field: Path) -> None:
     (field / "dawn.Table.1.selections.txt").write_text(RAVEN.replace("2\tSpectrogram 1\t1\t", "2\tSpectrogram 1\t2\t"))
     assert any("on channels 1, 2" in note for note in open_corpus(str(field)).notes)
@@ -300,13 +327,13 @@ def test_the_worst_clips_of_a_run_as_selection_tables_open_again(run: Path, tmp_
     labels = load_vectors(run, "field", "logmel flatten").labels
     assert [row["Nearest Label"] for row in table] == [labels[int(nearest[row])] for row in expected]
     assert [float(row["GSR"]) for row in table] == pytest.approx([score[row] for row in expected], abs=1e-4)
-    # In the list a recording begins where the one before it ends; offsets are its own.
-    first = table[0]["Begin File"]
+    # In Raven, which orders them by name, a recording begins where the one before it ends; offsets are its own.
+    first = min(row["Begin File"] for row in table)
     for row in table:
         shift = 0.0 if row["Begin File"] == first else 4.0
         assert float(row["Begin Time (s)"]) == pytest.approx(float(row["File Offset (s)"]) + shift)
     again = open_corpus(str(look))
-    assert {clip.id: clip.label for clip in again} == {ids[row]: labels[row] for row in expected}
+    assert sorted((clip.id, clip.label) for clip in again) == sorted((ids[row], labels[row]) for row in expected)
     by_recording = sorted(file.name for file in look.glob("*.Table.1.selections.txt"))
     assert by_recording == sorted({f"{Path(row['Begin File']).stem}.Table.1.selections.txt" for row in table})
 

@@ -132,6 +132,33 @@ def test_labels_from_names(tmp_path: Path) -> None:
         open_corpus("synth:tiny", labels_from="{label}")
 
 
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("2024-05-{day:02d}_SMM{site}_{bird}-call({day}).wav", "{date}_{group}_{label}-call({part5}).wav"),
+        ("SMM{site}_20240501_0530{day:02d}_{bird}.wav", "{group}_{date}_{part3}_{label}.wav"),
+        ("2024-05-01-{bird}-{day}.wav", "{date+}-{label}-{part3}.wav"),
+        ("SMM{site}_202405{day:02d}_053000.wav", None),  # nothing says what is heard
+        ("song_{bird}_{day:02d}.flac", "{part1}_{label}_{take}.flac"),
+    ],
+)
+def test_dates_and_recorders_are_no_labels(name: str, pattern: str | None) -> None:
+    told = {
+        name.format(day=day, site=day % 3, bird=bird): bird for bird in ("wren", "owl") for day in range(1, 9)
+    }  # fmt: skip
+    found = likely_pattern([*told])
+    assert (found and found.text) == pattern
+    if found is not None:
+        assert {path: (found.fields_of(path) or {})["label"] for path in told} == told
+
+
+def test_the_sign_before_a_number_is_no_part_of_the_label() -> None:
+    names = [f"{bird}_{take:02d}.wav" for bird in ("song_thrush", "wren") for take in range(4)]
+    found = likely_pattern(names)
+    assert found is not None
+    assert {(found.fields_of(name) or {})["label"] for name in names} == {"song_thrush", "wren"}
+
+
 def test_likely_patterns() -> None:
     def text(*names: str) -> str | None:
         found = likely_pattern(names)

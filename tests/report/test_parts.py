@@ -84,3 +84,9 @@ def test_scores_give_their_groups_and_classes() -> None:
     assert len(scores.by_class()) == 3
     with pytest.raises(UsageError, match="No distance 'cosin'"):
         scores.by_group(distance="cosin")
+
+
+def test_classes_that_were_dropped_are_not_counted_among_those_of_a_group() -> None:
+    values = {"P@1": np.array([1.0, 0.0, 1.0, 0.0, np.nan])}
+    parts = parts_of(values, ["wren", "wren", "owl", "owl", "typo"], ["dawn", "dusk", "dawn", "dusk", "dusk"])
+    assert {line.name: (line.n, line.spread) for line in parts.lines} == {"dawn": (2, 2), "dusk": (2, 2)}

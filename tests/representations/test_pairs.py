@@ -163,6 +163,31 @@ def test_runs_that_share_some_clips_are_compared_on_these(place: Path, tmp_path:
     told = compare_runs([place, fewer], metrics="P@1", distance="cosine")
     assert any(f"compared on the {len(files) - 2} clips, of {len(files)}" in note for note in told.notes)
     assert told.rows[0].n == len(files) - 2
+    (tmp_path / "sounds").rename(tmp_path / "renamed")
+    renamed = make(
+        tmp_path / "renamed", tmp_path / "again", min_class_size=3, pooling=["mean_time"],
+        steps=["prepare", "embed", "evaluate"],
+    )  # fmt: skip
+    again = compare_runs([place, renamed], metrics="P@1", distance="cosine")
+    assert [row.value for row in again] == [row.value for row in told]
+    assert "sounds was compared with renamed: the runs share clips under these names" in again.notes
+
+
+def test_clips_with_other_labels_or_groups_are_said_to_differ_in_them(place: Path, tmp_path: Path) -> None:
+    sounds.make_folder(tmp_path / "sounds")
+    lines = [f"sounds/{file.relative_to(tmp_path / 'sounds').as_posix()}" for file in
+             sorted((tmp_path / "sounds").rglob("*.wav"))]  # fmt: skip
+    steps = ["prepare", "embed", "evaluate"]
+    made = []
+    for name, group in (("one", "tape"), ("two", "disc")):
+        (tmp_path / name).mkdir()
+        rows = "".join(
+            f"../{line},{line.split('/')[1]},{group}{k % 3},{line}\n" for k, line in enumerate(lines)
+        )  # fmt: skip
+        (tmp_path / name / "clips.csv").write_text("path,label,group,id\n" + rows)
+        made.append(make(str(tmp_path / name / "clips.csv"), tmp_path / f"run-{name}", min_class_size=3, steps=steps))
+    with pytest.raises(InputError, match=rf"{len(lines)} ids are the same, and differ in group; run them"):
+        compare_runs(made, metrics="P@1", distance="cosine")
 
 
 def test_runs_of_different_sounds_have_nothing_in_common(place: Path, tmp_path: Path) -> None:

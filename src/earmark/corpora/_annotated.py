@@ -7,13 +7,13 @@ anywhere in the folder and names it in its rows. Only the headers of recordings 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from earmark import audio
 from earmark.corpora._folders import files_under
+from earmark.corpora.annotation_files import SUFFIXES as TABLE_SUFFIXES
 from earmark.corpora.annotation_files import Annotation, kind_of, read_annotation_file
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.manifest import read_card
@@ -34,11 +34,12 @@ def annotation_files(root: Path) -> list[Path]:
 
 
 def read_annotated(
-    root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str, separator: str = ""
+    root: Path, files: Sequence[Path], columns: Mapping[str, str], name: str, separator: str = "", *, whole: bool = True
 ) -> Corpus:
     """The spans that files of annotations name, as clips of the recordings under `root`.
 
-    A span with several labels has them with `separator` between; without one it is left out.
+    A span with several labels has them with `separator` between; without one it is left out. Where `files` are those of
+    the `whole` folder, notes name what gave no clip: recordings, and tables whose header has a typing error.
     """
     reading = _Reading(root, dict(columns), separator)
     for file in files:
@@ -47,7 +48,8 @@ def read_annotated(
     if not clips:
         why = f" (first: {reading.broken[0]})" if reading.broken else ""
         raise InputError(f"{root}: its annotations name no span of a recording{why}.")
-    return Corpus(read_card(root, name, str(root)), clips, tuple(reading.notes(clips)))
+    unused = reading.unused(clips, files) if whole else []
+    return Corpus(read_card(root, name, str(root)), clips, (*reading.notes(clips), *unused))
 
 
 @dataclass
@@ -88,7 +90,9 @@ class _Reading:
                 self.broken.append(f"{span.where}: it begins at {span.start:g} s, after the end of {recording.name}")
                 continue
             self.cut += span.end > length + 0.05
-            self.spans.setdefault((recording, span.start, min(span.end, length)), []).append(span)
+            # times are written to the microsecond: the same span, counted from another beginning, is one span
+            cut = (recording, round(span.start, 6), round(min(span.end, length), 6))
+            self.spans.setdefault(cut, []).append(span)
 
     def _recording(self, span: Annotation, file: Path) -> Path | str:
         """The recording of a span, or why there is none."""
@@ -153,14 +157,17 @@ class _Reading:
         notes = [f"{root}: annotations cut {counted(len(clips), 'clip')} from {recordings}{groups}{labels}."]
         if self.broken:
             notes.append(f"{root}: {counted(len(self.broken), 'row')} left out ({'; '.join(self.broken[:3])}).")
-        several = Counter(len({row.label for row in rows if row.label}) > 1 for rows in self.spans.values())[True]
-        if several and self.separator:
-            notes.append(f"{root}: {counted(several, 'span')} with several labels.")
-        elif several:
-            notes.append(
-                f"{root}: {counted(several, 'span')} with several labels left out, since a clip is of one class here; "
-                "--label-separator ';' keeps them, or choose one label for each."
+        several = [rows for rows in self.spans.values() if len({row.label for row in rows if row.label}) > 1]
+        if several:
+            first = "; ".join(f"{row.where}: {row.label}" for row in several[0] if row.label)
+            what = f"{root}: {counted(len(several), 'span')} with several labels"
+            left_out = (
+                ""
+                if self.separator
+                else " left out, since a clip is of one class here; --label-separator ';' keeps "
+                "them, or choose one label for each"
             )
+            notes.append(f"{what}{left_out} (first: {first}).")
         if self.cut:
             notes.append(f"{root}: {counted(self.cut, 'span')} passed the end of the recording and was cut there.")
         if len(self.channels) > 1:
@@ -172,6 +179,36 @@ class _Reading:
         if unlabelled:
             notes.append(f"{root}: {unlabelled} of {len(clips)} clips have no label.")
         return notes
+
+    def unused(self, clips: Sequence[Clip], files: Sequence[Path]) -> list[str]:
+        """What lies under the folder, looks as if it belonged to the annotations, and gave no clip."""
+        known = {*files}
+        tables = [
+            file.relative_to(self.root).as_posix()
+            for file in files_under(self.root)
+            if file not in known and self._resembles_annotations(file)
+        ]
+        used = {clip.path for clip in clips}
+        recordings = [path for paths in self.by_stem.values() for path in paths if str(path) not in used]
+        silent = sorted(path.relative_to(self.root).as_posix() for path in recordings)
+        notes = []
+        if tables:
+            notes.append(
+                f"{self.root.name}: {counted(len(tables), 'file')} not read, since the first line is not that of a "
+                f"program's annotations ({first_of(tables, 3)}); compare its columns with those of one that is."
+            )
+        if silent:
+            notes.append(
+                f"{self.root.name}: {counted(len(silent), 'recording')} without a clip ({first_of(silent, 3)})."
+            )
+        return notes
+
+    def _resembles_annotations(self, file: Path) -> bool:
+        """Whether a table that was not read has the name of one, or of a recording."""
+        if file.suffix.lower() not in TABLE_SUFFIXES:
+            return False
+        stem = _TAILS.sub("", file.stem)
+        return stem != file.stem or _without_audio_suffix(stem).lower() in self.by_stem
 
 
 def _without_audio_suffix(stem: str) -> str:

@@ -26,6 +26,7 @@ from earmark.wording import counted, first_of
 TAKEN = ("label", "group", "subset", "fold")
 EXAMPLE = "{label}_{group}_{take}.wav"
 _FIELD = re.compile(r"\{([^{}]*)\}")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?:-[01]\d-[0-3]\d|[01]\d[0-3]\d)(?!\d)")
 _SEPARATORS = ("_", "-", " ", ".")
 
 
@@ -80,7 +81,10 @@ def parse_pattern(text: str) -> NamePattern:
     if any(mark in piece for piece in pieces[::2] for mark in "{}"):
         raise UsageError(f"The pattern {text!r} has a brace without its other half: write {EXAMPLE}.")
     if "label" not in names:
-        raise UsageError(f"The pattern {text!r} names no {{label}}: write {EXAMPLE}.{did_you_mean('label', names)}")
+        raise UsageError(
+            f"The pattern {text!r} names no {{label}}: call the part that holds it so, as in {EXAMPLE}."
+            f"{did_you_mean('label', names)}"
+        )
     doubled = sorted({name for name in names if name in TAKEN and names.count(name) > 1})
     if doubled:
         raise UsageError(f"The pattern {text!r} names {{{doubled[0]}}} twice: call one of them otherwise.")
@@ -124,6 +128,8 @@ def likely_pattern(paths: Sequence[str]) -> NamePattern | None:
     stems = [PurePosixPath(path.replace("\\", "/")).stem for path in paths]
     suffixes = {PurePosixPath(path).suffix for path in paths}
     end = suffixes.pop() if len(suffixes) == 1 else ""
+    if any(map(_DATE.search, stems)):
+        return _dated_pattern(stems, end)
     for sign in _SEPARATORS:
         split = [stem.split(sign) for stem in stems]
         if len(split[0]) > 1 and len({len(parts) for parts in split}) == 1 and all(all(parts) for parts in split):
@@ -131,8 +137,38 @@ def likely_pattern(paths: Sequence[str]) -> NamePattern | None:
             return None if fields is None else parse_pattern(sign.join(fields) + end)
     runs = [re.fullmatch(r"(.*[^0-9])[0-9]+", stem) for stem in stems]
     if all(runs) and _recurs(Counter(match[1] for match in runs if match), len(stems)):
-        return parse_pattern("{label}{take#}" + end)
+        signs = {match[1][-1] for match in runs if match}
+        sign = signs.pop() if len(signs) == 1 and signs <= {*_SEPARATORS} else ""
+        return parse_pattern(("{label+}" + sign if sign else "{label}") + "{take#}" + end)
     return None
+
+
+def _dated_pattern(stems: Sequence[str], end: str) -> NamePattern | None:
+    """The pattern of names with a date, as recorders write them: the first word that recurs is the label.
+
+    Dates and other numbers recur too and are no labels; a part of letters and digits (SMM2) is the recorder. Nothing
+    where names are made in several ways, or no word recurs.
+    """
+    split = [re.split(r"([^A-Za-z0-9\0]+)", _DATE.sub("\0", stem)) for stem in stems]
+    if len({tuple(parts[1::2]) for parts in split}) > 1:
+        return None
+    columns = [Counter(column) for column in zip(*(parts[::2] for parts in split), strict=True)]
+    recurring = [place for place, values in enumerate(columns) if _recurs(values, len(stems))]
+    words = [place for place in recurring if all(text.isalpha() for text in columns[place])]
+    recorders = [place for place in recurring if not any(text.isalpha() or text.isdigit() for text in columns[place])]
+    if not words:
+        return None
+    roles = dict.fromkeys(recorders[:1], "group") | {words[0]: "label"}
+    signs = [*split[0][1::2], end]
+    fields = []
+    for place, (values, sign) in enumerate(zip(columns, signs, strict=True)):
+        text = next(iter(values))
+        date = "date+" if sign.startswith("-") else "date"  # which may hold the sign
+        name = date if text == "\0" else roles.get(place, f"part{place + 1}")
+        fields.append(text if len(values) == 1 and text.isalpha() else "{" + name + "}" if text else "")
+    pattern = parse_pattern("".join(field + sign for field, sign in zip(fields, signs, strict=True)))
+    labels = [(pattern.fields_of(stem + end) or {}).get("label") for stem in stems]
+    return pattern if labels == [parts[2 * words[0]] for parts in split] else None
 
 
 def _recurs(values: Counter[str], count: int) -> bool:

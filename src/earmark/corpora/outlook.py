@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from earmark.corpora.clips import Clip, Corpus
 from earmark.corpora.names import EXAMPLE, hint_of
+from earmark.vectors.doubtful_labels import alike_names, several_in_one, words_for_nothing
 from earmark.vectors.several_labels import split_labels
 from earmark.wording import counted, first_of
 
 LEAST = 2  # clips of a class, as min_class_size has it
 _SHOWN = 6
-_SEVERAL = (";", "|", ",")
 
 
 class Measurable(NamedTuple):
@@ -145,13 +145,10 @@ def _hints(
         yield "every clip has a label of its own: name another column with --label-column"
     elif small:
         yield f"{counted(len(small), 'class')} of fewer than {LEAST} clips would be left out ({first_of([*small], 4)})"
-    several = sorted((label, sign) for label in labels if (sign := _sign_between(label, labels)))
-    if several:
-        sign = several[0][1]
-        yield (
-            f"{counted(len(several), 'label')} such as {several[0][0]!r} look like several classes in one clip: a run "
-            f"takes each for a class of its own, unless --label-separator '{sign}' says that they are several labels"
-        )
+    yield from several_in_one(labels)
+    yield from alike_names(labels, "label")
+    yield from alike_names(groups, "group")
+    yield from words_for_nothing(labels.elements())
     files = Counter(clip.path for clip in clips if clip.path)
     shared = sum(count for count in files.values() if count > 1)
     if shared and not groups:
@@ -173,12 +170,3 @@ def _hints(
         )
     if groups and len(groups) == groups.total() > 1:
         yield "every clip has a group of its own, which says nothing: name another column with --group-column"
-
-
-def _sign_between(label: str, labels: Counter[str]) -> str:
-    """What parts a label that is made of others, which stand alone elsewhere: ; of "wren;owl" beside "wren"."""
-    for sign in _SEVERAL:
-        parts = [part.strip() for part in label.split(sign)]
-        if len(parts) > 1 and all(parts) and any(part in labels for part in parts):
-            return sign
-    return ""

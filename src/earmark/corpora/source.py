@@ -145,7 +145,7 @@ def _open_place(place: Path, columns: Mapping[str, str], needs_labels: bool, sep
         if files := annotated.annotation_files(place):
             return annotated.read_annotated(place, files, columns, place.absolute().name, separator)
     if kind_of(place) is not None:
-        return annotated.read_annotated(place.parent, [place], columns, place.stem, separator)
+        return annotated.read_annotated(place.parent, [place], columns, place.stem, separator, whole=False)
     if suffix in manifest.SUFFIXES and place.is_file():
         return manifest.read_manifest(place, columns, needs_labels=needs_labels)
     if columns:

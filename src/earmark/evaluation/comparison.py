@@ -12,6 +12,7 @@ from typing import Any
 from earmark._version import __version__
 from earmark.calibrate import jackknife
 from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.evaluation._joined_frames import joined_frames
 from earmark.evaluation._verbs import evaluate
 from earmark.evaluation.data import check_vectors, kept_for_reading
 from earmark.evaluation.options import GIVEN, as_names
@@ -21,7 +22,6 @@ from earmark.metrics.catalogue import COMPARED, LABELS
 from earmark.scores import Row, Scores, metric_facts
 from earmark.scores.spelling import paired, refuse_reserved
 from earmark.vectors import Distances
-from earmark.vectors.frames import columns_taken, is_frame
 
 
 def compare(
@@ -33,6 +33,7 @@ def compare(
     correct: str = "none", device: str = "auto", memory: str | int = "2GB", threads: int | None = None,
     names: tuple[str, str] = ("A", "B"), distance_name: str = GIVEN, subset: str = "", suite: str = "",
     progress: bool = False, bootstrap: int | None = None, permutations: int | None = None, seed: int = 0,
+    ids: str | None = None,
 ) -> Scores:  # fmt: skip
     """Compare embeddings of the same clips: rows "P@1:difference" (the first minus the second) and so on.
 
@@ -71,6 +72,8 @@ def compare(
         bootstrap: Accepted and does nothing: nothing is resampled.
         permutations: Accepted and does nothing.
         seed: Seed of the draw of queries.
+        ids: Of data frames, the column that names the clip: rows are joined by it, and clips that not all frames have
+            are left out. Without it, row n of every frame is the same clip.
 
     Returns:
         Scores whose metrics are called `P@1:difference` and so on, a row for each pair of systems and each
@@ -86,7 +89,7 @@ def compare(
         systems = {names[0]: a, names[1]: b}
         if len(systems) < 2:
             raise UsageError(f"Both systems are called {names[0]!r}: give them different names.")
-    systems, labels, groups = _columns_of_frames(systems, labels, groups)
+    systems, labels, groups, lacking = joined_frames(systems, labels, groups, ids)
     if labels is None:
         raise UsageError("compare needs the labels of the clips: compare(a, b, labels) or compare({...}, labels).")
     if len(systems) < 2:
@@ -128,7 +131,7 @@ def compare(
     order = {key: place for place, key in enumerate(dict.fromkeys(_setting(row) for row in rows))}
     rows.sort(key=lambda row: order[_setting(row)])
     labelled = tuple(replace(row, suite=suite, subset=subset) for row in rows)
-    return Scores(rows=labelled, notes=next(iter(scored.values())).notes)
+    return Scores(rows=labelled, notes=(*next(iter(scored.values())).notes, *lacking))
 
 
 def compared_metrics(asked: str | Sequence[str] | None, *, label_sets: bool = False) -> str | Sequence[str]:
@@ -136,18 +139,6 @@ def compared_metrics(asked: str | Sequence[str] | None, *, label_sets: bool = Fa
     if asked is None or "all" in as_names(asked, "metrics"):
         return ("P@k", *LABELS) if label_sets else COMPARED
     return asked
-
-
-def _columns_of_frames(systems: dict[str, Any], labels: Any, groups: Any) -> tuple[dict[str, Any], Any, Any]:
-    """Data frames as their dimensions; labels and groups that are names of columns are taken from them."""
-    if not isinstance(labels, str) and not any(map(is_frame, systems.values())):
-        return systems, labels, groups
-    parts = {name: columns_taken(frame, labels, groups) for name, frame in systems.items()}
-    first, whole = next(iter(parts.items()))
-    for name, part in parts.items():
-        if isinstance(labels, str) and list(part.labels) != list(whole.labels):
-            raise InputError(f"{first} and {name} have other labels in {labels!r}: compare frames of the same clips.")
-    return {name: part.vectors for name, part in parts.items()}, whole.labels, whole.groups
 
 
 def differences(

@@ -17,8 +17,9 @@ from earmark.geometry.layout import Layout, lay_out, one_class
 from earmark.vectors import Distances
 from earmark.vectors.class_samples import draw_sample, parse_sample, told
 from earmark.vectors.columns import is_index_name, role_of, telling
+from earmark.vectors.doubtful_labels import alike_names, several_in_one, words_for_nothing
 from earmark.vectors.texts import as_array, column_texts, composed
-from earmark.wording import counted, first_of
+from earmark.wording import counted
 
 Array = NDArray[Any]
 
@@ -84,7 +85,8 @@ def _refuse_telling_columns(vectors: Any, name: str) -> None:
     wrong = [column for column in columns if role_of(column) or is_index_name(column) or telling(column)]
     if wrong:
         raise InputError(
-            f"{name} are a data frame with the column {wrong[0]!r}, which is no dimension: give the frame without it."
+            f"{name} are a data frame with the column {wrong[0]!r}, which is no dimension: name the columns, as in "
+            f"labels={wrong[0]!r}, or give the frame without it."
         )
 
 
@@ -109,6 +111,8 @@ def check(vectors: Any, labels: Any, groups: Any, options: Options, ids: Sequenc
         usable, remarks = _with_groups(groups, n, usable, options.across_groups)
         notes += remarks
     notes += [*_doubtful_words(names[usable], "label"), *(() if rows is None else unused(rows, options))]
+    held = names[usable].tolist() if rows is None else [label for row in rows for label in row or ()]
+    notes += _doubtful_labels(held, rows is not None, options)
     named = _names(ids, n, given)
     if options.sample:
         usable, remark = _drawn(names, usable, named, options)
@@ -197,7 +201,7 @@ def _with_groups(groups: Any, n: int, usable: NDArray[np.bool_], across: bool) -
     texts = _texts(groups, n, "Groups", "groups")
     without = np.array([text is None for text in texts], dtype=bool) & usable
     known = [text for text, stays in zip(texts, usable, strict=True) if text and stays]
-    remarks = _doubtful_words(np.array(known, dtype=str), "group") + alike_groups(known)
+    remarks = _doubtful_words(np.array(known, dtype=str), "group") + alike_names(known, "group")
     if not without.any():
         return usable, remarks
     rows = counted(int(without.sum()), "row")
@@ -216,15 +220,10 @@ def _doubtful_words(names: NDArray[Any], what: str) -> list[str]:
     return [f"{counted(count, 'row')} with the word nan or None for a {what}: give None where that means missing"]
 
 
-def alike_groups(groups: Sequence[str]) -> list[str]:
-    """A remark where groups differ only in case or in spaces: probably one under two names."""
-    spellings: dict[str, list[str]] = {}
-    for name in sorted(set(groups)):
-        spellings.setdefault("".join(name.casefold().split()), []).append(name)
-    several = [" and ".join(names) for names in spellings.values() if len(names) > 1]
-    if not several:
-        return []
-    return [f"groups that differ only in case or spaces are taken for different ones ({first_of(several, 3)})"]
+def _doubtful_labels(labels: Sequence[str], sets: bool, options: Options) -> list[str]:
+    """Remarks on labels that are probably meant otherwise; `sets` says that clips have several."""
+    several = [] if sets or options.label_separator else several_in_one(set(labels))
+    return alike_names(labels, "label") + several + ([] if options.background else words_for_nothing(labels))
 
 
 def kept_for_reading(given: Any) -> Any:

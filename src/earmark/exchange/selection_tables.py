@@ -1,7 +1,7 @@
 """Clips as spans of their recordings, for programs in which people look and listen: Raven and Audacity.
 
-    raven      RECORDING.Table.1.selections.txt for each recording, and all.selections.txt for recordings that are
-               opened as one sequence of files, in the order of the list
+    raven      RECORDING.Table.1.selections.txt for each recording, and all.selections.txt for these recordings,
+               opened as one sequence of files in the order of their names
     audacity   RECORDING_labels.txt for each recording: a track of labels
 
 Tables lie as the recordings do, from the folder that holds them all. `earmark.open_corpus` reads them again.
@@ -58,7 +58,7 @@ def write_selections(spans: Sequence[Span], program: str, place: Path) -> list[P
         written.append(file)
     if program == "raven":
         begins, passed = {}, 0.0
-        for path, held in by_recording.items():
+        for path, held in sorted(by_recording.items()):
             begins[path] = passed
             passed += max(held[0].length, *(span.end for span in held))
         file = place / "all.selections.txt"

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from earmark.errors import InputError
-from earmark.evaluation.data import alike_groups, check_ids, check_vectors, digest_of, texts_of_rows
+from earmark.evaluation.data import check_ids, check_vectors, digest_of, texts_of_rows
+from earmark.vectors.doubtful_labels import alike_names
 from earmark.vectors.texts import as_text
 from earmark.wording import counted, first_of
 
@@ -74,7 +75,7 @@ def check_rows(vectors: Any, labels: Any, groups: Any, given: Any) -> ProbedRows
             raise InputError(f"No labelled row has a {what}: nothing to probe.")
     kept = np.flatnonzero(usable)
     if columns["group"] is not None:
-        notes += alike_groups([text for text in np.array(columns["group"], object)[kept] if text])
+        notes += alike_names((text for text in np.array(columns["group"], object)[kept] if text), "group")
     names = np.array(sorted({name for row in kept for name in sets[row] or ()}), dtype=str)
     if len(names) < (1 if several else 2):
         raise InputError(

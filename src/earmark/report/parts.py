@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from earmark.calibrate.parts import Part, measure_parts
 from earmark.displayed import Displayed
-from earmark.errors import InputError, UsageError, did_you_mean
+from earmark.errors import InputError, UsageError, did_you_mean, require
 from earmark.report.metric_text import facts, number_format
 from earmark.report.score_index import ACROSS, PROTOCOLS
 from earmark.scores import Scores
@@ -96,6 +96,12 @@ class Parts(Displayed):
                 cells += [tested and tested.elsewhere, _p_cell(tested and tested.p_value)]
             rows.append(cells)
         return Table(columns, rows, title=" ".join([f"{self.title}.", *self.sentences()]) if told else self.title)
+
+    def to_pandas(self) -> Any:
+        """A data frame of pandas: a line for each part, shares from 0 to 1, and the ends of intervals."""
+        pandas = require("pandas", "A data frame", "notebook")
+        table = self.table()
+        return pandas.DataFrame(table.records(), columns=table.names)
 
     def sentences(self) -> list[str]:
         """What stands out, what cannot be judged, and what a part would have to reach to be noticed."""
@@ -197,9 +203,10 @@ def parts_of(
     assert names is not None
     strata = None if groups is None or by == "class" else _strata(labels, groups, across=protocol == ACROSS)
     made = {metric: measure_parts(values[metric], names, strata) for metric in metrics}
+    asked = np.logical_or.reduce([np.isfinite(values[metric]) for metric in metrics])
     spreads: dict[str, set[str]] = {}
-    for name, other in zip(names, others or [None] * len(names), strict=True):
-        if name is not None and other is not None:
+    for name, other, was_query in zip(names, others or [None] * len(names), asked, strict=True):
+        if name is not None and other is not None and was_query:
             spreads.setdefault(name, set()).add(other)
     order = dict.fromkeys(str(name) for parts in made.values() for name in parts)
     lines = []

@@ -37,10 +37,11 @@ from earmark.representations._folder import load_vectors
 from earmark.representations._sequences import SUFFIX
 from earmark.representations._systems import System
 from earmark.representations.config import RunConfig
-from earmark.runs.folder import clips_of_subset, read_record
+from earmark.runs.folder import clips_of_subset, read_clips, read_record
 from earmark.runs.store import Cache
 from earmark.scores import KEY, Row, Scores, load_scores, metric_facts
 from earmark.scores.spelling import without_sample
+from earmark.wording import counted, listed
 
 FILE = "comparisons.csv"
 MOST_PAIRED = 50
@@ -248,6 +249,7 @@ class Compared:
     """A system of a run: where its vectors lie, and the distances and corrections that it was measured under."""
 
     folder: Path
+    place: tuple[str, str]  # suite and subset in that run
     system: str
     ways: tuple[tuple[str, str], ...]
 
@@ -280,7 +282,8 @@ def compare_runs(
         reference: Compare every other system with this one, under the same distance and correction.
         options: Other options of `earmark.evaluate`, in place of the runs' settings.
 
-    Clips are the same when they have the same id, label, group and sound.
+    Clips are the same when they have the same id, label, group and sound. Subsets are the same by name, or where each
+    run has one subset and they share clips.
     """
     places = [locate(folder) for folder in folders]
     if len(set(places)) < len(places):
@@ -295,7 +298,7 @@ def compare_runs(
     ways = {name: as_names(given, name) for name, given in wanted.items() if given is not None}
     tables: list[Scores] = []
     refused: list[str] = []
-    found = _systems_by_subset(records, ways)
+    found, joined = _one_subset(_systems_by_subset(records, ways), places)
     _refuse_unknown(systems, reference, found)
     for place, known in found.items():
         if subset not in (None, place[1], without_sample(place[1])):
@@ -304,12 +307,13 @@ def compare_runs(
             chosen = {name: of for name, of in known.items() if not systems or name in (*systems, reference)}
             tables.append(_compare_subset(place, chosen, reference, across_groups, options))
         except InputError as error:  # one subset that cannot be compared costs no other one
-            refused.append(f"{place[1]} was not compared: {error}")
+            refused.append(f"{place[1]} was not compared: {error}{_elsewhere(place, found) if len(chosen) < 2 else ''}")
     if not tables:
         names = list(dict.fromkeys(name for _, name in found))
         nothing = f"No run has a subset {subset!r}.{did_you_mean(subset, names)}" if subset else _NOTHING
         raise InputError(refused[0] if refused else nothing)
-    notes = (*dict.fromkeys(note for table in tables for note in table.notes), *refused, *_aligned_note(records))
+    heard = dict.fromkeys(note for table in tables for note in table.notes)
+    notes = (*heard, *joined, *refused, *_aligned_note(records))
     return Scores(tuple(row for table in tables for row in table.rows), notes=notes)
 
 
@@ -354,9 +358,7 @@ def _measured_across(folder: Path) -> bool:
     return path.exists() and any(row.protocol == "across_groups" for row in load_scores(path))
 
 
-def _systems_by_subset(
-    records: Mapping[Path, Mapping[str, Any]], ways: Mapping[str, Sequence[str]]
-) -> dict[tuple[str, str], dict[str, Compared]]:
+def _systems_by_subset(records: Mapping[Path, Mapping[str, Any]], ways: Mapping[str, Sequence[str]]) -> _BySubset:
     """Every system of every subset, by the name it has among those of all runs."""
     found: dict[tuple[str, str], dict[str, Compared]] = {}
     names = [name for record in records.values() for name in dict.fromkeys(of["system"] for of in record["vectors"])]
@@ -374,8 +376,33 @@ def _systems_by_subset(
             of_subset = found.setdefault((of["suite"], of["subset"]), {})
             if name in of_subset:
                 raise UsageError(f"Two of the runs are in a folder called {folder.name}: rename one of them.")
-            of_subset[name] = Compared(folder, of["system"], tuple(product(distances, corrections)))
+            place = of["suite"], of["subset"]
+            of_subset[name] = Compared(folder, place, of["system"], tuple(product(distances, corrections)))
     return found
+
+
+_BySubset = dict[tuple[str, str], dict[str, Compared]]
+
+
+def _one_subset(found: _BySubset, folders: Sequence[Path]) -> tuple[_BySubset, list[str]]:
+    """The subsets of runs that measured one each, as one where they share clips under another name; and that said."""
+    of_run = {folder: {of.place for known in found.values() for of in known.values() if of.folder == folder}
+              for folder in folders}  # fmt: skip
+    if len(found) < 2 or len(folders) < 2 or any(len(places) != 1 for places in of_run.values()):
+        return found, []
+    clips = [{(line["id"], line["digest"]) for line in read_clips(folder)} for folder in folders]
+    if not set.intersection(*clips):
+        return found, []
+    first, *others = found
+    systems = {name: of for known in found.values() for name, of in known.items()}
+    names = listed([place[1] for place in others])
+    return {first: systems}, [f"{first[1]} was compared with {names}: the runs share clips under these names"]
+
+
+def _elsewhere(place: tuple[str, str], found: _BySubset) -> str:
+    """Which other subsets there are, where a single system was measured on one."""
+    others = [other[1] for other in found if other != place]
+    return f" There is {listed(others)} too; runs are compared on subsets of the same name." if others else ""
 
 
 def _refuse_unknown(
@@ -446,10 +473,23 @@ def _has_reference(reference: str, one: tuple[str, ...], other: tuple[str, ...])
     return (one[0] == reference) != (other[0] == reference) and one[1:] == other[1:]
 
 
+def _why_none(first: Mapping[str, tuple[Any, ...]], others: Sequence[Mapping[str, tuple[Any, ...]]]) -> str:
+    """What tells apart the clips of systems that have none in common: their ids, or what is known of them."""
+    named = [clip for clip in first if all(clip in other for other in others)]
+    if not named:
+        return "no id is the same"
+    differ = [
+        what
+        for place, what in enumerate(("label", "group", "sound"))
+        if any(other[clip][place] != first[clip][place] for clip in named for other in others)
+    ]
+    return f"{counted(len(named), 'id')} are the same, and differ in {listed(differ)}; run them with the same settings"
+
+
 def _shared_vectors(place: tuple[str, str], chosen: Mapping[str, Compared]) -> _SharedVectors:
-    suite, subset = place
-    loaded = {name: load_vectors(of.folder, subset, of.system, suite) for name, of in chosen.items()}
-    lines = {of.folder: clips_of_subset(of.folder, *place) for of in chosen.values()}
+    subset = place[1]
+    loaded = {name: load_vectors(of.folder, of.place[1], of.system, of.place[0]) for name, of in chosen.items()}
+    lines = {of.folder: clips_of_subset(of.folder, *of.place) for of in chosen.values()}
     about = {
         name: {
             clip: (label, group, lines[chosen[name].folder][clip]["digest"])
@@ -460,7 +500,7 @@ def _shared_vectors(place: tuple[str, str], chosen: Mapping[str, Compared]) -> _
     first, *others = about.values()
     shared = [clip for clip, known in first.items() if all(other.get(clip) == known for other in others)]
     if not shared:
-        raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: same id, label, group and sound.")
+        raise InputError(f"{', '.join(chosen)} have no clip of {subset} in common: {_why_none(first, others)}.")
     values = {name: of.of_clips(shared) for name, of in loaded.items()}
     labels, groups = [first[clip][0] for clip in shared], [first[clip][1] for clip in shared]
     known_groups = groups if any(group is not None for group in groups) else None

@@ -77,7 +77,8 @@ def _chosen(jobs: list[dict[str, Any]], **asked: str | None) -> dict[str, Any]:
         if value is not None and value not in known:
             raise UsageError(absent(value, known, name, "The run"))
         if value is None and name in ("system", "subset") and len(known) > 1:
-            raise UsageError(f"The run has several {name}s: name one with --{name} ({', '.join(known)}).")
+            flag = {"system": "--systems", "subset": "--subset"}[name]
+            raise UsageError(f"The run has several {name}s: name one with {flag} ({', '.join(known)}).")
         jobs = [job for job in jobs if value is None or job.get(name, "none") == value]
     if not jobs:
         raise InputError("The run has no such measurement.")

@@ -60,14 +60,17 @@ class Cell:
     blank: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
-    """Columns, rows of as many cells, a title and footnotes, numbered from 1."""
+    """Columns, rows of as many cells, a title and footnotes, numbered from 1; shown as its text."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Any]]
     title: str = ""
     footnotes: Sequence[str] = field(default=())
+
+    def __repr__(self) -> str:
+        return self.to_text().rstrip("\n")
 
     @property
     def header(self) -> list[str]:

@@ -2,7 +2,8 @@
 
 A column of names is as good as ids. It counts where it holds every name of the other side, as it is, or as a path
 whose last parts are the same on both sides, with or without the ending of the file (`wav/a.wav`, `/data/wav/a.wav`,
-`a`), and no two rows have one name. Where some names agree and stand in other rows, nothing is joined by position.
+`a`; the same with a span behind it, `a.wav#0-3`), and no two rows have one name. Where some names agree and stand in
+other rows, nothing is joined by position.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from earmark.vectors.texts import Texts, is_number
 
 _Names = Mapping[str, Sequence[str]]
 _ENDING = re.compile(r"(?<=[^/])\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_SPAN = re.compile(r"(.*?)((?:#[0-9.]+-[0-9.]+)?)", re.DOTALL)  # dawn.wav#0-3: a file, and a span of it
 _DEEPEST = 6  # parts of a path that are compared
 
 
@@ -49,8 +51,9 @@ def match_rows(
         ordered: Whether the things have an order that another file can have too.
     """
     if ids is not None and labels.ids is not None:
-        order = _by_id(ids, labels.ids, source, labels.source)
-        return Match(order, tuple(ids), None, _spare(labels, order, thing))
+        order, exactly = _by_id(ids, labels.ids, source, labels.source)
+        loosely = () if exactly else (f"{labels.source}: ids were joined to those of {source} by file name.",)
+        return Match(order, tuple(ids), None, (*loosely, *_spare(labels, order, thing)))
     ours: _Names = {"id": ids} if ids is not None else _name_columns(beside or {})
     theirs: _Names = {"id": labels.ids} if labels.ids is not None else _name_columns(labels.beside)
     found = _by_names(ours, theirs)
@@ -125,8 +128,9 @@ def _parts(name: str) -> list[str]:
 
 
 def _tail(name: str, parts: int, *, ending: bool) -> str:
-    tail = "/".join(_parts(name)[-parts:])
-    return tail if ending else _ENDING.sub("", tail)
+    file, span = _SPAN.fullmatch(name).groups()  # type: ignore[union-attr]
+    tail = "/".join(_parts(file)[-parts:])
+    return (tail if ending else _ENDING.sub("", tail)) + span
 
 
 def _refuse_other_order(
@@ -160,7 +164,8 @@ def _spare(labels: Labels, order: Sequence[int], thing: str) -> tuple[str, ...]:
     return (f"{labels.source}: {rows} no {thing} and {'was' if spare == 1 else 'were'} left out.",)
 
 
-def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_source: str) -> list[int]:
+def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_source: str) -> tuple[list[int], bool]:
+    """The row of each id, and whether ids are the same as they are, not only by the names of their files."""
     for names, where in ((ids, source), (label_ids, label_source)):
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated:
@@ -171,12 +176,16 @@ def _by_id(ids: Sequence[str], label_ids: Sequence[str], source: str, label_sour
             raise InputError(f"{where} has {some_names(repeated, 'id')} more than once; ids must be unique{remedy}.")
     row_of = {name: row for row, name in enumerate(label_ids)}
     missing = [name for name in ids if name not in row_of]
-    if missing:
-        raise InputError(
-            f"{label_source} lacks {some_names(missing, 'id')} of {len(ids)} in {source}; add the rows, "
-            "with an empty label where there is none."
-        )
-    return [row_of[name] for name in ids]
+    if not missing:
+        return [row_of[name] for name in ids], True
+    by_file = _by_names({"id": ids}, {"id": label_ids})
+    if by_file is not None:
+        return by_file[0], False
+    like = f' (its own are like "{label_ids[0]}")' if len(missing) == len(ids) and label_ids else ""
+    raise InputError(
+        f"{label_source} lacks {some_names(missing, 'id')} of {len(ids)} in {source}{like}; add the rows, with an "
+        "empty label where nobody looked, and with that of --background where none of the classes is there."
+    )
 
 
 def _length_mismatch(count: int, source: str, labels: Labels, thing: str) -> str:

@@ -13,6 +13,7 @@ Columns of whole numbers among columns of fractions are suspicious. Where all ot
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -137,6 +138,16 @@ def family(names: Sequence[str]) -> str | None:
     return stems.pop() if len(stems) == 1 else None
 
 
+def beside_a_family(names: Sequence[str]) -> list[str]:
+    """The names that stand beside many with running numbers: `duration` beside f0 … f127; none where many do."""
+    stems = {name: match[1] for name in names if (match := re.fullmatch(r"(.*?)(\d+)", name))}
+    if not stems:
+        return []
+    stem, count = Counter(stems.values()).most_common(1)[0]
+    others = [name for name in names if stems.get(name) != stem]
+    return others if count >= _FEW_ROWS and 4 * len(others) <= count else []
+
+
 def shortened(names: Sequence[str], most: int = 6) -> str:
     """`f0 … f127, energy`: runs by their ends, and of many names the first and the last."""
     runs: list[list[str]] = []
@@ -153,6 +164,7 @@ def shortened(names: Sequence[str], most: int = 6) -> str:
 
 # --- dimensions ---------------------------------------------------------------------------------------------
 
+FRAME = Path("The data frame")  # the source of columns that come from no file
 _FEW_ROWS = 8
 """Below so many rows a column may count them, or hold whole numbers, by chance."""
 
@@ -232,11 +244,17 @@ def without_index(values: NDArray[Any], names: Sequence[str] | None, source: Pat
     if names is not None and stem is not None and odd:
         pattern = f"{stem}*" if stem else "[0-9]*"
         both = ",".join([pattern, *(names[place] for place in whole)])
+        choice = (
+            "drop it from the frame, or turn it into fractions to keep it"
+            if source == FRAME
+            else f'say what counts with --dimensions "{pattern}", or "{both}" to keep it'
+        )
         raise InputError(
             f"{source}: {holds} whole numbers beside {len(others)} dimensions {shortened([names[p] for p in others])}, "
-            f'as a label or an id would; say what counts with --dimensions "{pattern}", or "{both}" to keep it.'
+            f"as a label or an id would; {choice}."
         )
     remedy = "leave it out with --dimensions" if names else "write it to a file of its own"
+    remedy = "drop it from the frame" if source == FRAME else remedy
     note = f"{source}: {holds} whole numbers among fractions; if that is a label or an id, {remedy}."
     return Numbered(kept, index, whole, (note,))
 

@@ -7,17 +7,15 @@ are follows the rules of `earmark.vectors.columns`; text and dates can be no dim
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from earmark.errors import InputError, UsageError, absent, require
 from earmark.vectors._values import Vectors
-from earmark.vectors.columns import Asked, family
+from earmark.vectors.columns import FRAME, Asked, beside_a_family, family
 from earmark.vectors.table_files import arrow_vectors
 
-_NAME = Path("The data frame")
 _FEW, _WIDE = 3, 20.0
 
 
@@ -69,17 +67,23 @@ def read_frame(frame: Any, *, labels: str | None = None, groups: str | None = No
     asked = [name for name in (labels, groups, "id") if name is not None]
     texts = [name for name in table.column_names if not _may_be_vectors(table.schema.field(name).type, types)]
     of_numbers = Asked(label=labels, groups=groups, apart=tuple(name for name in texts if name not in asked))
-    read = arrow_vectors(table, _NAME, None, of_numbers)
+    read = arrow_vectors(table, FRAME, None, of_numbers)
     for sentence in (*read.notes, *_doubts(read)):
         warnings.warn(sentence, stacklevel=4)
     return read
 
 
 def _doubts(read: Vectors) -> list[str]:
-    """Columns that may be no features: one or two that spread far more widely than all others decide every distance."""
+    """Columns that may be no features: a few beside many with running numbers, and one or two that spread far more
+    widely than all others and decide every distance."""
     names = read.columns
     if names is None or len(names) < _FEW or family(names) is not None:
         return []
+    if others := beside_a_family(names):
+        shown = " and ".join(f'"{name}"' for name in others)
+        verb, drop = ("is taken as a feature", "it is none, drop it") if len(others) == 1 else (
+            "are taken as features", "they are none, drop them")  # fmt: skip
+        return [f"The data frame: {shown} {verb}; if {drop} from the frame."]
     spread = read.values.std(axis=0)
     usual = float(np.median(spread))
     wide = [place for place in range(len(names)) if usual > 0 and spread[place] > _WIDE * usual]
