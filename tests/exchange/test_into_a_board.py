@@ -11,9 +11,9 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the board needs the extra board")
 
-from tests.board.serving import Serving, serving  # noqa: E402
+from tests.board.serving import Serving, serving
 
-from earmark.cli import main  # noqa: E402
+from earmark.cli import main
 
 VALUES = {"lab/wren": {"dawn": 0.81, "dusk": 0.62}, "lab/owl": {"dawn": 0.35, "dusk": 0.9}}
 
