@@ -352,7 +352,7 @@ def test_the_worst_clips_as_tracks_of_audacity(run: Path, tmp_path: Path) -> Non
         (["--systems", "logmel flaten"], 'Did you mean "logmel flatten"?'),
         (["--protocol", "across"], "no neighbours under the protocol 'across'"),
         (["--worst", "0"], "at least 1"),
-        (["--distance", "euclidean"], "no distance 'euclidean'"),
+        (["--distance", "euclidean"], 'no distance "euclidean"'),
     ],
 )
 def test_selections_that_cannot_be_had(
