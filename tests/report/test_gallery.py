@@ -188,7 +188,7 @@ def test_wishes_choose_and_wrong_ones_are_named() -> None:
     assert drawing.name == "trends-top10"
     assert {row["subsets"] for row in drawing.rows} == {3}
     assert {row["metric"] for row in drawing.rows} == {"GSR"}
-    for wrong, match in ((Wishes(metrics=("P@2",)), 'metric "P@2"'), (Wishes(subsets=("XX",)), "subset 'XX'"),
+    for wrong, match in ((Wishes(metrics=("P@2",)), 'metric "P@2"'), (Wishes(subsets=("XX",)), 'subset "XX"'),
                          (Wishes(systems=("EWMTF D10",)), 'Did you mean "EWMTF D100"')):  # fmt: skip
         with pytest.raises(UsageError, match=match):
             material(scores, wishes=wrong).check_wishes()
