@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -153,7 +153,7 @@ class Tracking:
         if self._tracker is None:
             return
         try:
-            with no_exit():
+            with no_exit(), redirect_stdout(sys.stderr):  # what a tracker prints is no result
                 act(self._tracker)
         except (Exception, Ended) as error:
             self._tracker = None
