@@ -46,7 +46,7 @@ VERBS = {
     "predict": ("earmark.cli.predict", "scores on a few subsets -> what the others will probably say, with intervals"),
     "export": (
         "earmark.cli.export",
-        "results for other places: Hugging Face, mteb, Every Eval Ever, Croissant, a score table",
+        "results for other places: Hugging Face, mteb, Every Eval Ever, Raven, Croissant, trackers",
     ),
     "cite": (
         "earmark.cli.cite",
